@@ -1,0 +1,33 @@
+# What people type. Each target installs what is missing (scripts/setup), builds, and goes.
+.DEFAULT_GOAL := help
+.PHONY: help setup build run test bench fuzz lint soak clean
+
+JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 30
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## Install the Debian packages that are missing
+	@scripts/setup
+
+build: setup ## Build build/pawl and everything else (release preset)
+	@scripts/build release
+
+run: build ## See Pawl at work
+	@scripts/demo
+
+test: build ## Run every test
+	@ctest --preset release -j $(JOBS)
+
+bench: build ## Measure, as ratios within one run
+	@scripts/bench
+
+fuzz: setup ## Run each fuzzer for FUZZ_SECONDS
+	@scripts/fuzz $(FUZZ_SECONDS)
+
+lint: setup ## Check formatting and run clang-tidy
+	@scripts/lint
+
+clean: ## Remove build/
+	rm -rf build

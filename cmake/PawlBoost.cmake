@@ -1,0 +1,21 @@
+# Boost.Asio compiled once, and one precompiled header that every folder with BOOST reuses:
+# without both, a build on 2 cores is spent reading the same templates again.
+
+find_package(Threads REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_path(PAWL_BOOST_INCLUDE boost/asio.hpp REQUIRED)
+
+file(STRINGS ${PAWL_BOOST_INCLUDE}/boost/version.hpp boost_version REGEX "define BOOST_LIB_VERSION")
+if(NOT boost_version MATCHES "1_81")
+  message(FATAL_ERROR "Boost 1.81 is needed, found: ${boost_version}. On Debian 12: apt-get install libboost1.81-dev")
+endif()
+
+add_library(pawl_boost STATIC ${CMAKE_CURRENT_LIST_DIR}/boost.cpp)
+target_link_libraries(pawl_boost PUBLIC Threads::Threads PRIVATE pawl_options)
+target_compile_definitions(pawl_boost PUBLIC
+  BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_VISIBILITY)
+target_precompile_headers(pawl_boost PRIVATE
+  <algorithm> <chrono> <functional> <map> <memory> <optional> <string> <string_view> <variant> <vector>
+  <boost/asio/awaitable.hpp> <boost/asio/co_spawn.hpp> <boost/asio/io_context.hpp>
+  <boost/asio/as_tuple.hpp> <boost/asio/use_awaitable.hpp> <boost/asio/use_future.hpp>
+  <boost/asio/steady_timer.hpp> <boost/asio/this_coro.hpp> <boost/asio/experimental/awaitable_operators.hpp>)

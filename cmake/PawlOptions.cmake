@@ -1,0 +1,35 @@
+# Language, warnings, sanitizers and ccache: everything that holds for every target.
+
+option(PAWL_FUZZ "Build the libFuzzer targets (needs Clang)" OFF)
+option(PAWL_BENCH "Build the benchmarks" ON)
+set(PAWL_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")  # no NDEBUG: see PAWL_CHECK
+set(CMAKE_CXX_FLAGS_SANITIZED "-O1 -g1 -fno-omit-frame-pointer")
+
+add_library(pawl_options INTERFACE)
+target_compile_options(pawl_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
+  -Wold-style-cast -Woverloaded-virtual -Wimplicit-fallthrough -Werror -Werror=switch)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # False alarms of GCC 12 on coroutine frames of Asio 1.26 and on optimised std::variant<std::string>.
+  target_compile_options(pawl_options INTERFACE
+    -Wno-mismatched-new-delete -Wno-maybe-uninitialized -Wno-restrict -Wno-tsan)
+endif()
+if(PAWL_SANITIZE)
+  target_compile_options(pawl_options INTERFACE -fsanitize=${PAWL_SANITIZE} -fno-sanitize-recover=all)
+  target_link_options(pawl_options INTERFACE -fsanitize=${PAWL_SANITIZE})
+endif()
+
+find_program(PAWL_CCACHE ccache)
+if(PAWL_CCACHE)
+  # The sloppiness is what ccache asks for before it will cache anything that uses a precompiled header.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+    CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${PAWL_CCACHE})
+endif()

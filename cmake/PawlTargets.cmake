@@ -1,0 +1,43 @@
+# One target per folder: the link graph is the architecture.
+
+find_package(GTest REQUIRED)
+include(GoogleTest)
+
+# pawl_library(NAME SOURCES... [LINK targets...] [BOOST])
+#   BOOST: the folder may use Boost; it then shares the one precompiled header.
+function(pawl_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "BOOST" "" "SOURCES;LINK;PRIVATE_LINK")
+  add_library(${name} STATIC ${arg_SOURCES})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PUBLIC ${arg_LINK} PRIVATE pawl_options ${arg_PRIVATE_LINK})
+  if(arg_BOOST)
+    target_precompile_headers(${name} REUSE_FROM pawl_boost)
+  endif()
+endfunction()
+
+# pawl_program(NAME SOURCES... LINK targets... [BOOST]): lands in the build folder's root, build/NAME.
+function(pawl_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "BOOST" "" "SOURCES;LINK")
+  add_executable(${name} ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE pawl_options ${arg_LINK})
+  if(arg_BOOST)
+    target_precompile_headers(${name} REUSE_FROM pawl_boost)
+  endif()
+endfunction()
+
+# pawl_test(NAME LABEL unit|contract|e2e|sim SOURCES... LINK targets... [BOOST] [TIMEOUT seconds])
+#   Every TEST becomes a ctest entry, so ctest's summary counts promises, not programs.
+function(pawl_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "BOOST" "LABEL;TIMEOUT" "SOURCES;LINK")
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  if(arg_BOOST)
+    set(boost BOOST)
+  endif()
+  pawl_program(${name} ${boost} SOURCES ${arg_SOURCES} LINK ${arg_LINK} GTest::gmock GTest::gtest_main)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
+endfunction()

@@ -1,0 +1,95 @@
+// The decision: what a request may do, given what is on record.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "pawl/core/policy.hpp"
+#include "pawl/core/record.hpp"
+
+namespace pawl {
+
+// A request that wants its key. Its meaning was hashed under today's rules; `meant_then` hashes it
+// again under a record's own, so that a rotated secret or a changed rule never turns an honest retry
+// into misuse.
+struct Request {
+  Scope scope;
+  Key key;
+  Fingerprint fingerprint;
+  std::function<bool(const Fingerprint& stored, const FingerprintRules& rules_then)> meant_then;
+  std::string method;
+  std::string path;
+  std::string route;
+  std::optional<StoredRequest> stored;  // async routes: what the worker will send
+};
+
+// One try at a request: who, and when by the store's clock.
+struct Attempt {
+  Owner owner;
+  Instant now;
+  // False while store time and the node's own clock drift apart: then nothing expires and no lease
+  // lapses, because a clock that jumped must not make a key new.
+  bool clock_trusted = true;
+};
+
+struct Execute {  // the only decision that may touch the upstream
+  friend bool operator==(const Execute&, const Execute&) = default;
+};
+struct Replay {
+  StoredResponse response;
+  friend bool operator==(const Replay&, const Replay&) = default;
+};
+struct InFlight {
+  Duration lease_left;
+  bool pending = false;  // accepted, waiting for a worker
+  friend bool operator==(const InFlight&, const InFlight&) = default;
+};
+struct Misuse {
+  friend bool operator==(const Misuse&, const Misuse&) = default;
+};
+struct Undetermined {
+  Duration until_reconciled;
+  friend bool operator==(const Undetermined&, const Undetermined&) = default;
+};
+struct Gone {
+  friend bool operator==(const Gone&, const Gone&) = default;
+};
+
+using Decision = std::variant<Execute, Replay, InFlight, Misuse, Undetermined, Gone>;
+
+enum class DecisionKind { execute, replay, in_flight, misuse, undetermined, gone };
+
+DecisionKind kind_of(const Decision& decision);
+
+// The words of the metric pawl_reserve_total{decision}.
+template <>
+struct Names<DecisionKind> {
+  static constexpr NameTable<DecisionKind, 6> table{{{DecisionKind::execute, "created"},
+                                                     {DecisionKind::replay, "replay"},
+                                                     {DecisionKind::in_flight, "in_progress"},
+                                                     {DecisionKind::misuse, "key_misuse"},
+                                                     {DecisionKind::undetermined, "unknown"},
+                                                     {DecisionKind::gone, "expired"}}};
+};
+
+// The answer, and what must be written before it may be acted on.
+struct Verdict {
+  Decision decision;
+  std::optional<Record> next;
+};
+
+// The record of a key nobody has used: in_progress under this attempt, or pending on an async route.
+Record first_record(const Request& request, const Policy& policy, const Attempt& attempt);
+
+// Design section 3, row by row. Pure: it has never heard of databases or status codes. It may be
+// asked only before anything was sent under `attempt`.
+Verdict decide(const Record& record, const Request& request, const Policy& policy,
+               const Attempt& attempt);
+
+// A worker's claim on a pending record: the same record, in progress under a higher fence.
+// Nothing if the record is not pending.
+std::optional<Record> claimed(const Record& record, const Attempt& attempt);
+
+}  // namespace pawl

@@ -1,0 +1,101 @@
+// The outcome: what became of a request that was executed, and what that does to its record.
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "pawl/core/http.hpp"
+#include "pawl/core/names.hpp"
+#include "pawl/core/policy.hpp"
+#include "pawl/core/record.hpp"
+
+namespace pawl {
+
+// Not one byte of the request was written: it cannot have happened.
+struct NotSent {
+  std::string why;
+};
+// Bytes were written and no complete answer came back: it may have happened.
+struct Lost {
+  enum class How { timeout, reset, bad_response };
+  How how = How::timeout;
+  std::string why;
+};
+// A complete answer.
+struct Answered {
+  Response response;
+};
+
+using Outcome = std::variant<NotSent, Lost, Answered>;
+
+enum class Evidence { not_sent, sent, answered };
+
+Evidence evidence_of(const Outcome& outcome);
+
+template <>
+struct Names<Evidence> {
+  static constexpr NameTable<Evidence, 3> table{{{Evidence::not_sent, "not_sent"},
+                                                 {Evidence::sent, "sent"},
+                                                 {Evidence::answered, "answered"}}};
+};
+
+// What an owner does with its outcome.
+enum class Settling {
+  complete,  // store the answer
+  release,   // failed_retryable: the key may run again
+  doubt,     // unknown: nobody may run it until it is reconciled
+};
+
+template <>
+struct Names<Settling> {
+  static constexpr NameTable<Settling, 3> table{{{Settling::complete, "complete"},
+                                                 {Settling::release, "release"},
+                                                 {Settling::doubt, "doubt"}}};
+};
+
+// Design section 4: what a failure means, by the rules stored with the attempt.
+Settling classify(const Outcome& outcome, const StoredPolicy& policy);
+
+struct SettleOptions {
+  std::size_t response_bytes_max = std::size_t{1} << 20;
+};
+
+// The record as its owner leaves it. Fence and owner stay: settling is not taking over.
+Record settled(const Record& held, const Outcome& outcome, Instant now,
+               const SettleOptions& options);
+
+// What a pass over the store does to a record; all keep the fence.
+//
+// The lease is over and no client came back. Nothing where it is not over, or where a worker will
+// resume it from its recovery point.
+std::optional<Record> swept(const Record& record, Instant now);
+
+// Past its retention. Nothing where it is not, or never will be (in_progress, unknown).
+struct Reaped {
+  std::optional<Record> next;  // nothing: delete the row
+};
+std::optional<Reaped> reaped(const Record& record, Instant now);
+
+// A finding about an unknown record, from a webhook, a poller or an operator.
+struct FoundCompleted {
+  StoredResponse response;
+};
+struct FoundNotExecuted {};
+using Finding = std::variant<FoundCompleted, FoundNotExecuted>;
+
+enum class ResolveRefusal {
+  not_unknown,  // somebody else settled or resolved it; look again
+  too_early,    // an owner may still be sending: wait until upstream_timeout after the lease's end
+};
+
+template <>
+struct Names<ResolveRefusal> {
+  static constexpr NameTable<ResolveRefusal, 2> table{
+      {{ResolveRefusal::not_unknown, "not-unknown"}, {ResolveRefusal::too_early, "too-early"}}};
+};
+
+// `author` becomes the record's owner, so that the author recognises its own write.
+Expected<Record, ResolveRefusal> resolved(const Record& record, const Finding& finding,
+                                          const Owner& author, Instant now);
+
+}  // namespace pawl

@@ -1,0 +1,75 @@
+// Decisions and failures as HTTP: status, fields, problem document. A mapping, no I/O.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "pawl/core/decision.hpp"
+#include "pawl/core/http.hpp"
+#include "pawl/core/names.hpp"
+#include "pawl/core/outcome.hpp"
+#include "pawl/core/policy.hpp"
+
+namespace pawl {
+
+// Problem types, "urn:pawl:problem:" + slug (design section 10).
+enum class Problem : std::uint8_t {
+  key_missing,
+  key_invalid,
+  body_invalid,
+  unauthenticated,
+  body_too_large,
+  key_reused,
+  in_flight,
+  outcome_unknown,
+  abandoned,
+  key_expired,
+  rate_limited,
+  too_many_keys,
+  stale_request,
+  store_unavailable,
+  upstream_unreachable,
+  bad_upstream_response,
+  draining,
+  bad_request,
+  uri_too_long,
+  expectation_failed,
+  headers_too_large,
+  not_implemented,
+  version_not_supported,
+};
+
+std::string_view slug_of(Problem problem);
+
+// What every answer of ours knows about its request.
+struct Dialect {
+  Profile profile = Profile::ietf;
+  WhenInFlight in_flight = WhenInFlight::conflict;
+  std::string key_as_sent;  // echoed in the form it came in; empty: not echoed
+  std::string request_id;   // of the execution that produced the answer, or of our own error
+  std::string status_url;   // where the key's state can be read, for 202
+};
+
+struct ProblemDetails {
+  Problem problem;
+  std::string detail;                     // what to do about it; empty: the type's own words
+  std::optional<int> status;              // where a type has several (outcome-unknown)
+  std::optional<Duration> retry_after;    // whole seconds on the wire, rounded up, at least 1
+};
+
+Response render_problem(const ProblemDetails& problem, const Dialect& dialect);
+
+// Any decision but Execute, which has no answer yet. `record` is what was decided on.
+Response render(const Decision& decision, const Record& record, const Dialect& dialect);
+
+// The stored answer: as a replay, or to the client whose execution it was.
+enum class Delivery { original, replay };
+Response render_stored(const StoredResponse& response, Instant expires_at, Delivery delivery,
+                       const Dialect& dialect);
+
+// What the first client is told: the upstream's own answer as it is, or which kind of trouble.
+Response render_outcome(const Outcome& outcome, const Record& settled, const Dialect& dialect);
+
+}  // namespace pawl

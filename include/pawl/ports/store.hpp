@@ -1,0 +1,129 @@
+// The store: where records live, and what carries the promise.
+//
+// A store decides nothing. It applies what the core decided, atomically and durably, and says what
+// it found. Two guarded writes do all of it: insert unless taken, and replace what has not changed.
+// A third, erase, is for the reaper.
+//
+// Every method may be called from several coroutines and, unless an adapter says otherwise, from
+// several threads at once. Operations that arrive together may share one commit below this port;
+// callers read as if they were alone. Arguments are taken by value where a coroutine keeps them.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pawl/core/expected.hpp"
+#include "pawl/core/names.hpp"
+#include "pawl/core/outcome.hpp"
+#include "pawl/core/record.hpp"
+#include "pawl/ports/task.hpp"
+
+namespace pawl {
+
+// Named by what the caller may do next.
+enum class StoreError {
+  unavailable,  // nothing was written: fail closed, the client may retry
+  contended,    // nothing was written: lost every round, answer with Retry-After
+  in_doubt,     // perhaps written: ask again with the same owner, assume nothing
+  unreadable,   // this row cannot be understood (corrupt, newer version): leave it alone, 503
+};
+
+template <>
+struct Names<StoreError> {
+  static constexpr NameTable<StoreError, 4> table{{{StoreError::unavailable, "unavailable"},
+                                                   {StoreError::contended, "contended"},
+                                                   {StoreError::in_doubt, "in_doubt"},
+                                                   {StoreError::unreadable, "unreadable"}}};
+};
+
+template <class T>
+using StoreResult = Expected<T, StoreError>;
+
+// What a write found. `mine`: the row is as this caller wrote it, just now or in an earlier try
+// whose acknowledgement was lost; told by fence, owner, status and lease.
+struct Written {
+  bool mine = false;
+  // The row afterwards. Absent only where a replace found no row at all.
+  std::optional<Record> current;
+  // The store's clock at some moment between the call and its return.
+  Instant store_time;
+};
+
+// Who did what by hand, or against the usual order, and why. Written in the same commit as the change.
+struct AuditEntry {
+  std::string actor;
+  std::string action;  // "resolve", "release", "purge", "late-answer", ...
+  std::string reason;
+  friend bool operator==(const AuditEntry&, const AuditEntry&) = default;
+};
+
+struct Replacement {
+  Record next;
+  Guard expected;
+  std::optional<AuditEntry> audit;
+};
+
+// An answer that came too late to count: its owner had lost the record. Outlives the record.
+struct LateEvidence {
+  Scope scope;
+  Key key;
+  Fence fence;
+  Owner owner;
+  Fingerprint fingerprint;
+  int attempt = 1;
+  Evidence evidence = Evidence::sent;
+  std::optional<StoredResponse> response;
+  std::string detail;
+  friend bool operator==(const LateEvidence&, const LateEvidence&) = default;
+};
+
+struct Erasure {
+  Scope scope;
+  Key key;
+  Guard expected;
+};
+
+// A page of work for a background pass: rows of any scope, oldest first.
+struct PassQuery {
+  Instant now;
+  std::size_t rows_max = 500;
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // Inserts each record unless its (scope, key) is taken, and shows what is there. Results are in
+  // the order of the arguments; one bad row never fails its neighbours. Two records of one key in a
+  // batch: one wins, the other is shown it.
+  virtual Task<std::vector<StoreResult<Written>>> insert_or_read(std::vector<Record> fresh) = 0;
+
+  // Writes `next` only over a row in which `expected` holds. Repeating it is harmless.
+  virtual Task<std::vector<StoreResult<Written>>> replace(std::vector<Replacement> batch) = 0;
+
+  // Deletes each row in which `expected` holds; true where it did.
+  virtual Task<StoreResult<std::vector<bool>>> erase(std::vector<Erasure> batch) = 0;
+
+  virtual Task<StoreResult<std::optional<Record>>> find(Scope scope, Key key) = 0;
+
+  // The store's clock at some moment between the call and its return.
+  virtual Task<StoreResult<Instant>> time() = 0;
+
+  // in_progress with a lease that ended at or before `now`.
+  virtual Task<StoreResult<std::vector<Record>>> lapsed(PassQuery query) = 0;
+  // completed, failed_retryable, pending and expired past `expires_at`. Never in_progress, never
+  // unknown.
+  virtual Task<StoreResult<std::vector<Record>>> past_retention(PassQuery query) = 0;
+  // unknown with `reconcile_after` at or before `now`.
+  virtual Task<StoreResult<std::vector<Record>>> undetermined(PassQuery query) = 0;
+
+  virtual Task<StoreResult<Done>> keep_evidence(LateEvidence evidence) = 0;
+
+  // One-row forms of the two writes.
+  Task<StoreResult<Written>> insert_or_read_one(Record fresh);
+  Task<StoreResult<Written>> replace_one(Replacement replacement);
+};
+
+}  // namespace pawl

@@ -1,0 +1,28 @@
+// The upstream: whoever does the work that must happen once.
+#pragma once
+
+#include "pawl/core/outcome.hpp"
+#include "pawl/core/time.hpp"
+#include "pawl/ports/task.hpp"
+
+namespace pawl {
+
+// Asked by an upstream at the last moment, with the connection open and not one byte written.
+class SendGate {
+ public:
+  virtual ~SendGate() = default;
+  // False: do not send; the attempt no longer holds enough of its lease. The outcome is NotSent.
+  virtual Task<bool> may_send() = 0;
+};
+
+class Upstream {
+ public:
+  virtual ~Upstream() = default;
+
+  // Executes the request once and never again by itself. Calls `gate` exactly once, after everything
+  // that can fail without a byte on the wire. Ends by `deadline` with an outcome of some kind. The
+  // caller keeps the arguments alive.
+  virtual Task<Outcome> send(const Record& attempt, SendGate& gate, BootTime deadline) = 0;
+};
+
+}  // namespace pawl

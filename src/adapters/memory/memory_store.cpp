@@ -1,0 +1,136 @@
+#include "src/adapters/memory/memory_store.hpp"
+
+#include <algorithm>
+
+#include "pawl/core/check.hpp"
+
+namespace pawl::memory {
+namespace {
+
+void check_writable(const Record& record) { PAWL_CHECK(!broken_invariant(record)); }
+
+// As written by this caller, now or in an earlier try.
+bool is_own_write(const Record& current, const Record& written) {
+  return current.owner == written.owner && guard_of(current) == guard_of(written);
+}
+
+}  // namespace
+
+MemoryStore::MemoryStore(std::function<Instant()> clock) : clock_(std::move(clock)) {}
+
+Task<std::vector<StoreResult<Written>>> MemoryStore::insert_or_read(std::vector<Record> fresh) {
+  std::vector<StoreResult<Written>> results;
+  const std::lock_guard lock(mutex_);
+  for (Record& record : fresh) {
+    check_writable(record);
+    const Identity identity{record.scope, record.key};
+    const auto [row, inserted] = records_.try_emplace(identity, record);
+    const bool mine = inserted || is_own_write(row->second, record);
+    results.emplace_back(Written{mine, row->second, clock_()});
+  }
+  co_return results;
+}
+
+Task<std::vector<StoreResult<Written>>> MemoryStore::replace(std::vector<Replacement> batch) {
+  std::vector<StoreResult<Written>> results;
+  const std::lock_guard lock(mutex_);
+  for (Replacement& change : batch) {
+    check_writable(change.next);
+    const auto row = records_.find({change.next.scope, change.next.key});
+    if (row == records_.end()) {
+      results.emplace_back(Written{false, std::nullopt, clock_()});
+      continue;
+    }
+    if (holds(change.expected, row->second)) {
+      row->second = change.next;
+      if (change.audit) audit_.emplace_back(change.next.key, *change.audit);
+    }
+    results.emplace_back(Written{is_own_write(row->second, change.next), row->second, clock_()});
+  }
+  co_return results;
+}
+
+Task<StoreResult<std::vector<bool>>> MemoryStore::erase(std::vector<Erasure> batch) {
+  std::vector<bool> erased;
+  const std::lock_guard lock(mutex_);
+  for (const Erasure& erasure : batch) {
+    const auto row = records_.find({erasure.scope, erasure.key});
+    const bool matches = row != records_.end() && holds(erasure.expected, row->second);
+    if (matches) records_.erase(row);
+    erased.push_back(matches);
+  }
+  co_return erased;
+}
+
+Task<StoreResult<std::optional<Record>>> MemoryStore::find(Scope scope, Key key) {
+  const std::lock_guard lock(mutex_);
+  const auto row = records_.find({scope, key});
+  if (row == records_.end()) co_return std::optional<Record>{};
+  co_return std::optional<Record>{row->second};
+}
+
+Task<StoreResult<Instant>> MemoryStore::time() {
+  const std::lock_guard lock(mutex_);
+  co_return clock_();
+}
+
+template <class Condition, class Time>
+std::vector<Record> MemoryStore::page(const PassQuery& query, Condition condition,
+                                      Time due_at) const {
+  std::vector<Record> rows;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [identity, record] : records_) {
+    if (condition(record) && due_at(record) <= query.now) rows.push_back(record);
+  }
+  std::ranges::stable_sort(rows, {}, due_at);
+  if (rows.size() > query.rows_max) rows.erase(rows.begin() + std::ptrdiff_t(query.rows_max), rows.end());
+  return rows;
+}
+
+Task<StoreResult<std::vector<Record>>> MemoryStore::lapsed(PassQuery query) {
+  co_return page(
+      query, [](const Record& record) { return status_of(record) == Status::in_progress; },
+      [](const Record& record) { return std::get<InProgress>(record.state).locked_until; });
+}
+
+Task<StoreResult<std::vector<Record>>> MemoryStore::past_retention(PassQuery query) {
+  co_return page(
+      query,
+      [](const Record& record) {
+        const Status status = status_of(record);
+        return status != Status::in_progress && status != Status::unknown;
+      },
+      [](const Record& record) { return record.expires_at; });
+}
+
+Task<StoreResult<std::vector<Record>>> MemoryStore::undetermined(PassQuery query) {
+  co_return page(
+      query, [](const Record& record) { return status_of(record) == Status::unknown; },
+      [](const Record& record) { return std::get<Unknown>(record.state).reconcile_after; });
+}
+
+Task<StoreResult<Done>> MemoryStore::keep_evidence(LateEvidence evidence) {
+  const std::lock_guard lock(mutex_);
+  // Asked again after a lost acknowledgement: once is enough.
+  if (std::ranges::find(evidence_, evidence) == evidence_.end()) evidence_.push_back(evidence);
+  co_return Done{};
+}
+
+std::vector<Record> MemoryStore::records() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Record> all;
+  for (const auto& [identity, record] : records_) all.push_back(record);
+  return all;
+}
+
+std::vector<LateEvidence> MemoryStore::evidence() const {
+  const std::lock_guard lock(mutex_);
+  return evidence_;
+}
+
+std::vector<std::pair<Key, AuditEntry>> MemoryStore::audit() const {
+  const std::lock_guard lock(mutex_);
+  return audit_;
+}
+
+}  // namespace pawl::memory

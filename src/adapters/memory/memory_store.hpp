@@ -1,0 +1,47 @@
+// The reference store: a map behind a mutex. Most tests run on it, and it is what "correct" means
+// for the others. Nothing survives the process.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "pawl/ports/store.hpp"
+
+namespace pawl::memory {
+
+class MemoryStore final : public Store {
+ public:
+  // `clock` is the store's own clock; called under the store's lock, from any thread.
+  explicit MemoryStore(std::function<Instant()> clock);
+
+  Task<std::vector<StoreResult<Written>>> insert_or_read(std::vector<Record> fresh) override;
+  Task<std::vector<StoreResult<Written>>> replace(std::vector<Replacement> batch) override;
+  Task<StoreResult<std::vector<bool>>> erase(std::vector<Erasure> batch) override;
+  Task<StoreResult<std::optional<Record>>> find(Scope scope, Key key) override;
+  Task<StoreResult<Instant>> time() override;
+  Task<StoreResult<std::vector<Record>>> lapsed(PassQuery query) override;
+  Task<StoreResult<std::vector<Record>>> past_retention(PassQuery query) override;
+  Task<StoreResult<std::vector<Record>>> undetermined(PassQuery query) override;
+  Task<StoreResult<Done>> keep_evidence(LateEvidence evidence) override;
+
+  // What a test wants to see. Copies, taken under the lock.
+  [[nodiscard]] std::vector<Record> records() const;
+  [[nodiscard]] std::vector<LateEvidence> evidence() const;
+  [[nodiscard]] std::vector<std::pair<Key, AuditEntry>> audit() const;
+
+ private:
+  using Identity = std::pair<Scope, Key>;
+
+  template <class Condition, class Time>
+  std::vector<Record> page(const PassQuery& query, Condition condition, Time due_at) const;
+
+  std::function<Instant()> clock_;
+  mutable std::mutex mutex_;
+  std::map<Identity, Record> records_;
+  std::vector<LateEvidence> evidence_;
+  std::vector<std::pair<Key, AuditEntry>> audit_;
+};
+
+}  // namespace pawl::memory

@@ -1,0 +1,158 @@
+#include <algorithm>
+
+#include "pawl/core/check.hpp"
+#include "pawl/core/decision.hpp"
+#include "pawl/core/overloaded.hpp"
+
+namespace pawl {
+namespace {
+
+// The first fence of a life is the store's time: a key that was deleted and comes back starts above
+// every fence it ever had.
+Fence first_fence(Instant now) { return Fence{now.time_since_epoch().count()}; }
+
+State first_state(const Policy& policy, Instant now) {
+  if (policy.mode == Mode::async) return Pending{};
+  return InProgress{.locked_at = now, .locked_until = now + policy.lease};
+}
+
+bool finished_past_retention(const Record& record, const Attempt& attempt) {
+  const Status status = status_of(record);
+  const bool finished = status == Status::completed || status == Status::failed_retryable;
+  return finished && attempt.clock_trusted && record.expires_at <= attempt.now;
+}
+
+bool same_meaning(const Record& record, const Request& request) {
+  if (record.fingerprint == request.fingerprint) return true;
+  return request.meant_then &&
+         request.meant_then(record.fingerprint, record.policy.fingerprint);
+}
+
+// A new life for a key whose last one is over.
+Record renewed(const Record& record, const Request& request, const Policy& policy,
+               const Attempt& attempt) {
+  Record next = first_record(request, policy, attempt);
+  next.fence = std::max(next.fence, Fence{record.fence.number + 1});
+  return next;
+}
+
+// The same record, taken over by this attempt under today's policy. What it means and how far it got
+// stay as they are.
+Record taken_over(const Record& record, const Request& request, const Policy& policy,
+                  const Attempt& attempt) {
+  Record next = record;
+  next.state = first_state(policy, attempt.now);
+  next.owner = attempt.owner;
+  next.fence = Fence{record.fence.number + 1};
+  next.attempt = record.attempt + 1;
+  next.last_error.clear();
+  const FingerprintRules rules_then = record.policy.fingerprint;  // they made the stored hash
+  next.policy = policy;
+  next.policy.fingerprint = rules_then;
+  next.expires_at = std::max(record.expires_at, attempt.now + policy.retention);
+  if (request.stored) next.request = request.stored;
+  return next;
+}
+
+Verdict take_over(const Record& record, const Request& request, const Policy& policy,
+                  const Attempt& attempt) {
+  Record next = taken_over(record, request, policy, attempt);
+  if (status_of(next) == Status::pending) return {InFlight{Duration{0}, true}, std::move(next)};
+  return {Execute{}, std::move(next)};
+}
+
+Verdict decide_in_progress(const Record& record, const InProgress& held, const Request& request,
+                           const Policy& policy, const Attempt& attempt) {
+  const bool alive = attempt.now < held.locked_until || !attempt.clock_trusted;
+  if (record.owner == attempt.owner) {  // our own claim, confirmed late: nothing was sent under it yet
+    if (alive) return {Execute{}, {}};
+    Record next = record;
+    next.state = InProgress{attempt.now, attempt.now + record.policy.lease};
+    return {Execute{}, std::move(next)};
+  }
+  if (alive) {
+    return {InFlight{std::max(held.locked_until - attempt.now, Duration{0}), false}, {}};
+  }
+  switch (record.policy.on_lease_expiry) {
+    case OnLeaseExpiry::retry:
+    case OnLeaseExpiry::resume: return take_over(record, request, policy, attempt);
+    case OnLeaseExpiry::unknown: break;
+  }
+  // The owner may have paid before it died: silence is doubt, not permission. It keeps its fence,
+  // because it may yet answer.
+  Record doubted = record;
+  doubted.state = Unknown{.reconcile_after = attempt.now, .locked_until = held.locked_until};
+  doubted.last_error = "lease-expired";
+  return {Undetermined{Duration{0}}, std::move(doubted)};
+}
+
+}  // namespace
+
+DecisionKind kind_of(const Decision& decision) {
+  return std::visit(Overloaded{[](const Execute&) { return DecisionKind::execute; },
+                               [](const Replay&) { return DecisionKind::replay; },
+                               [](const InFlight&) { return DecisionKind::in_flight; },
+                               [](const Misuse&) { return DecisionKind::misuse; },
+                               [](const Undetermined&) { return DecisionKind::undetermined; },
+                               [](const Gone&) { return DecisionKind::gone; }},
+                    decision);
+}
+
+Record first_record(const Request& request, const Policy& policy, const Attempt& attempt) {
+  Record record;
+  record.scope = request.scope;
+  record.key = request.key;
+  record.fingerprint = request.fingerprint;
+  record.state = first_state(policy, attempt.now);
+  record.fence = first_fence(attempt.now);
+  record.owner = attempt.owner;
+  record.method = request.method;
+  record.path = request.path;
+  record.route = request.route;
+  record.request = request.stored;
+  record.policy = policy;
+  record.created_at = attempt.now;
+  record.expires_at = attempt.now + policy.retention;
+  return record;
+}
+
+Verdict decide(const Record& record, const Request& request, const Policy& policy,
+               const Attempt& attempt) {
+  PAWL_CHECK(record.scope == request.scope && record.key == request.key);
+  const bool keeps_tombstones = record.policy.expired == WhenExpired::tombstone ||
+                                policy.expired == WhenExpired::tombstone;
+  const bool over = finished_past_retention(record, attempt);
+  if (status_of(record) == Status::expired || (over && keeps_tombstones)) return {Gone{}, {}};
+  if (over) {
+    Record next = renewed(record, request, policy, attempt);
+    if (status_of(next) == Status::pending) return {InFlight{Duration{0}, true}, std::move(next)};
+    return {Execute{}, std::move(next)};
+  }
+  if (!same_meaning(record, request)) return {Misuse{}, {}};
+  return std::visit(
+      Overloaded{
+          [&](const Completed& done) -> Verdict { return {Replay{done.response}, {}}; },
+          [&](const InProgress& held) -> Verdict {
+            return decide_in_progress(record, held, request, policy, attempt);
+          },
+          [&](const FailedRetryable&) -> Verdict {
+            return take_over(record, request, policy, attempt);
+          },
+          [&](const Unknown& doubt) -> Verdict {
+            return {Undetermined{std::max(doubt.reconcile_after - attempt.now, Duration{0})}, {}};
+          },
+          [&](const Pending&) -> Verdict { return {InFlight{Duration{0}, true}, {}}; },
+          [&](const Expired&) -> Verdict { return {Gone{}, {}}; }},
+      record.state);
+}
+
+std::optional<Record> claimed(const Record& record, const Attempt& attempt) {
+  if (status_of(record) != Status::pending) return std::nullopt;
+  Record next = record;
+  next.state = InProgress{attempt.now, attempt.now + record.policy.lease};
+  next.owner = attempt.owner;
+  next.fence = Fence{record.fence.number + 1};
+  return next;
+}
+
+}  // namespace pawl

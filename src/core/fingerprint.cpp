@@ -1,0 +1,192 @@
+#include "pawl/core/fingerprint.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "pawl/core/sha256.hpp"
+#include "src/core/canonical_append.hpp"
+#include "src/core/form.hpp"
+
+namespace pawl {
+namespace {
+
+constexpr std::string_view domain = "pawl-fingerprint";
+constexpr std::string_view no_secret = "-";
+constexpr std::string_view blanks = " \t";
+constexpr std::size_t hash_characters = 64;
+
+// What was hashed of a body. `extent` keeps a selection apart from a body that happens to look like
+// one.
+struct Body {
+  std::string_view extent;
+  std::string canonical;
+};
+
+char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+// "Application/JSON ; charset=utf-8" is "application/json".
+std::string media_type_of(std::string_view content_type) {
+  content_type = content_type.substr(0, content_type.find(';'));
+  const auto begin = content_type.find_first_not_of(blanks);
+  if (begin == content_type.npos) return {};
+  const auto end = content_type.find_last_not_of(blanks) + 1;
+  std::string media_type(content_type.substr(begin, end - begin));
+  std::ranges::transform(media_type, media_type.begin(), to_lower);
+  return media_type;
+}
+
+bool is_json_type(std::string_view media_type) {
+  return media_type == "application/json" || media_type.ends_with("+json");
+}
+
+// Is `inner` the value `outer` points to, or inside it?
+bool covers(const json::Pointer& outer, const json::Pointer& inner) {
+  return outer.tokens.size() <= inner.tokens.size() &&
+         std::equal(outer.tokens.begin(), outer.tokens.end(), inner.tokens.begin());
+}
+
+bool is_excluded(const json::Pointer& pointer, const FingerprintRules& rules) {
+  return std::ranges::any_of(rules.exclude, [&pointer](const json::Pointer& excluded) {
+    return covers(excluded, pointer);
+  });
+}
+
+// Resolved before anything is left out, so that an index means the item the client sent there.
+std::vector<const json::Value*> excluded_values(const json::Value& document,
+                                                const FingerprintRules& rules) {
+  std::vector<const json::Value*> values;
+  for (const json::Pointer& pointer : rules.exclude)
+    if (const json::Value* value = json::resolve(document, pointer)) values.push_back(value);
+  return values;
+}
+
+Body whole_document(const json::Value& document, const FingerprintRules& rules,
+                    std::size_t text_bytes) {
+  Body body{.extent = "whole", .canonical = {}};
+  if (is_excluded({}, rules)) return body;
+  body.canonical.reserve(text_bytes);
+  json::append_canonical(body.canonical, document, json::Numbers::exact,
+                         excluded_values(document, rules));
+  return body;
+}
+
+// An object that maps the text of each pointer to the value it leads to.
+Body selection(const json::Value& document, const FingerprintRules& rules) {
+  std::vector<std::pair<std::string, const json::Value*>> found;
+  for (const json::Pointer& pointer : rules.include) {
+    const json::Value* value = json::resolve(document, pointer);
+    if (value != nullptr && !is_excluded(pointer, rules))
+      found.emplace_back(json::to_text(pointer), value);
+  }
+  std::ranges::sort(found, json::utf16_less, &decltype(found)::value_type::first);
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+
+  const std::vector<const json::Value*> excluded = excluded_values(document, rules);
+  Body body{.extent = "selection", .canonical = "{"};
+  for (const auto& [pointer, value] : found) {
+    if (body.canonical.size() > 1) body.canonical.push_back(',');
+    json::append_quoted(body.canonical, pointer);
+    body.canonical.push_back(':');
+    json::append_canonical(body.canonical, *value, json::Numbers::exact, excluded);
+  }
+  body.canonical.push_back('}');
+  return body;
+}
+
+Expected<Body, json::Error> canonical_body(std::string_view body, std::string_view media_type,
+                                           const FingerprintRules& rules) {
+  if (!body.empty() && is_json_type(media_type)) {
+    const auto document = json::read(body);
+    if (!document) return Unexpected{document.error()};
+    return rules.include.empty() ? whole_document(*document, rules, body.size())
+                                 : selection(*document, rules);
+  }
+  if (media_type == "application/x-www-form-urlencoded")
+    return Body{.extent = "whole", .canonical = canonical_form(body)};
+  return Body{.extent = "whole", .canonical = std::string(body)};
+}
+
+void append_length(std::string& into, std::uint64_t length) {
+  for (int shift = 56; shift >= 0; shift -= 8)
+    into.push_back(static_cast<char>((length >> shift) & 0xFF));
+}
+
+// Each field behind its length: no two lists of fields give the same bytes.
+std::string hashed_bytes(const RequestContent& content, std::string_view media_type,
+                         const Body& body) {
+  const std::string version = std::to_string(fingerprint_version);
+  const std::array<std::string_view, 8> fields = {domain,       version,       content.method,
+                                                  content.path, content.query, media_type,
+                                                  body.extent,  body.canonical};
+  std::size_t size = 0;
+  for (const std::string_view field : fields) size += sizeof(std::uint64_t) + field.size();
+  std::string bytes;
+  bytes.reserve(size);
+  for (const std::string_view field : fields) {
+    append_length(bytes, field.size());
+    bytes += field;
+  }
+  return bytes;
+}
+
+// `secret` may be nullptr: then whoever has the hash can test guesses.
+Expected<Fingerprinted, json::Error> fingerprint_under(const RequestContent& content,
+                                                       const FingerprintRules& rules,
+                                                       const FingerprintSecret* secret) {
+  const std::string media_type = media_type_of(content.content_type);
+  Expected<Body, json::Error> body = canonical_body(content.body, media_type, rules);
+  if (!body) return Unexpected{body.error()};
+  const std::string bytes = hashed_bytes(content, media_type, *body);
+  const Digest digest = secret != nullptr ? hmac_sha256(secret->bytes, bytes) : sha256(bytes);
+
+  std::string text = std::to_string(fingerprint_version);
+  text.push_back('.');
+  text += secret != nullptr ? std::string_view(secret->id) : no_secret;
+  text.push_back('.');
+  text += hex(digest);
+  return Fingerprinted{.canonical = std::move(body->canonical),
+                       .fingerprint = {.text = std::move(text)}};
+}
+
+// Which version and secret a stored fingerprint names; nothing if it is not well-formed.
+struct StoredNames {
+  std::string_view version;
+  std::string_view secret_id;
+};
+
+std::optional<StoredNames> names_in(std::string_view text) {
+  const auto first = text.find('.');
+  const auto last = text.rfind('.');
+  if (first == text.npos || first == last) return std::nullopt;
+  if (text.size() - (last + 1) != hash_characters) return std::nullopt;
+  return StoredNames{.version = text.substr(0, first),
+                     .secret_id = text.substr(first + 1, last - (first + 1))};
+}
+
+}  // namespace
+
+Expected<Fingerprinted, json::Error> fingerprint(const RequestContent& content,
+                                                 const FingerprintRules& rules,
+                                                 const FingerprintSecrets& secrets) {
+  return fingerprint_under(content, rules, secrets.empty() ? nullptr : &secrets.front());
+}
+
+bool matches(const Fingerprint& stored, const RequestContent& content,
+             const FingerprintRules& rules_then, const FingerprintSecrets& secrets) {
+  const auto names = names_in(stored.text);
+  if (!names || names->version != std::to_string(fingerprint_version)) return false;
+  const FingerprintSecret* secret = nullptr;
+  if (names->secret_id != no_secret) {
+    const auto known = std::ranges::find(secrets, names->secret_id, &FingerprintSecret::id);
+    if (known == secrets.end()) return false;
+    secret = &*known;
+  }
+  const auto expected = fingerprint_under(content, rules_then, secret);
+  return expected && equal_constant_time(expected->fingerprint.text, stored.text);
+}
+
+bool is_json(std::string_view content_type) { return is_json_type(media_type_of(content_type)); }
+
+}  // namespace pawl

@@ -1,0 +1,203 @@
+#include "pawl/core/outcome.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "pawl/core/check.hpp"
+#include "pawl/core/overloaded.hpp"
+
+namespace pawl {
+namespace {
+
+Settling classify_answer(const Response& response, const StoredPolicy& policy) {
+  const int status = response.status;
+  const bool server_error = status >= 500;
+  // The service commits through its fence: releasing the record makes that commit impossible.
+  if (policy.transactional && server_error) return Settling::release;
+  const bool refused =
+      status == 429 || (status == 503 && find_header(response.headers, "Retry-After"));
+  if (refused) {
+    switch (policy.on_refusal) {
+      case OnRefusal::release: return Settling::release;
+      case OnRefusal::hold: return Settling::doubt;
+    }
+  }
+  if (!server_error) return Settling::complete;
+  const bool from_a_gateway = status == 502 || status == 504;  // whoever is behind it may have acted
+  switch (policy.on_server_error) {
+    case OnServerError::store: return Settling::complete;
+    case OnServerError::hold: return Settling::doubt;
+    case OnServerError::retry: return from_a_gateway ? Settling::doubt : Settling::release;
+  }
+  return Settling::doubt;
+}
+
+// A stored answer is for another connection, another time and another trace.
+bool is_stored(const Header& header, const Headers& all) {
+  static constexpr std::array never{
+      "Connection",        "Keep-Alive",   "Proxy-Authenticate", "Proxy-Authorization",
+      "Proxy-Connection",  "TE",           "Trailer",            "Transfer-Encoding",
+      "Upgrade",           "Set-Cookie",   "Date",               "Content-Length",
+      "Via",               "traceparent",  "tracestate",         "b3",
+      "X-B3-TraceId",      "X-B3-SpanId",  "X-B3-ParentSpanId",  "X-B3-Sampled",
+      "X-Amzn-Trace-Id",   "Server-Timing"};
+  if (std::ranges::any_of(
+          never, [&](const char* name) { return same_field_name(name, header.name); })) {
+    return false;
+  }
+  return std::ranges::none_of(all, [&](const Header& other) {
+    if (!same_field_name(other.name, "Connection")) return false;
+    std::string_view rest = other.value;
+    while (!rest.empty()) {
+      std::string_view option = rest.substr(0, rest.find(','));
+      rest.remove_prefix(std::min(option.size() + 1, rest.size()));
+      const auto first = option.find_first_not_of(" \t");
+      if (first == std::string_view::npos) continue;
+      option = option.substr(first, option.find_last_not_of(" \t") - first + 1);
+      if (same_field_name(option, header.name)) return true;
+    }
+    return false;
+  });
+}
+
+StoredResponse stored(const Response& response, const SettleOptions& options) {
+  StoredResponse kept{.status = response.status, .headers = {}, .body = {}, .schema_version = 1};
+  std::ranges::copy_if(response.headers, std::back_inserter(kept.headers),
+                       [&](const Header& header) { return is_stored(header, response.headers); });
+  // Too large to keep never frees the key: the body is withheld, the record is completed.
+  if (response.body.size() <= options.response_bytes_max) kept.body = response.body;
+  return kept;
+}
+
+std::string error_of(const Outcome& outcome) {
+  return std::visit(
+      Overloaded{[](const NotSent& failure) { return "not-sent: " + failure.why; },
+                 [](const Lost& failure) { return "sent: " + failure.why; },
+                 [](const Answered& answer) {
+                   return "answered: " + std::to_string(answer.response.status);
+                 }},
+      outcome);
+}
+
+void complete(Record& record, StoredResponse response, Instant now) {
+  record.state = Completed{std::move(response), now};
+  // At least the whole retention from here, whatever `retention_from` says: an outcome that was
+  // resolved late is still replayed.
+  record.expires_at = std::max(record.expires_at, now + record.policy.retention);
+  record.last_error.clear();
+}
+
+void release(Record& record, std::string error, Instant now) {
+  record.state = FailedRetryable{};
+  record.expires_at = record.policy.retention_from == RetentionFrom::created
+                          ? record.created_at + record.policy.retention
+                          : now + record.policy.retention;
+  record.last_error = std::move(error);
+}
+
+Instant lease_end(const Record& record, Instant now) {
+  if (const auto* held = std::get_if<InProgress>(&record.state)) return held->locked_until;
+  if (const auto* doubt = std::get_if<Unknown>(&record.state)) return doubt->locked_until;
+  return now;
+}
+
+void doubt(Record& record, std::string error, Instant now) {
+  record.state = Unknown{.reconcile_after = now, .locked_until = lease_end(record, now)};
+  record.last_error = std::move(error);
+}
+
+StoredResponse abandoned_response() {
+  return StoredResponse{
+      .status = 408,
+      .headers = {{"Content-Type", "application/problem+json"}},
+      .body = R"({"type":"urn:pawl:problem:abandoned","title":"Accepted but never executed",)"
+              R"("status":408,"code":"abandoned","detail":"No worker took this request before it )"
+              R"(expired; nothing was sent. Send it again under a new key."})",
+      .schema_version = 1};
+}
+
+}  // namespace
+
+Evidence evidence_of(const Outcome& outcome) {
+  return std::visit(Overloaded{[](const NotSent&) { return Evidence::not_sent; },
+                               [](const Lost&) { return Evidence::sent; },
+                               [](const Answered&) { return Evidence::answered; }},
+                    outcome);
+}
+
+Settling classify(const Outcome& outcome, const StoredPolicy& policy) {
+  return std::visit(
+      Overloaded{
+          [](const NotSent&) { return Settling::release; },
+          [&](const Lost&) { return policy.transactional ? Settling::release : Settling::doubt; },
+          [&](const Answered& answer) { return classify_answer(answer.response, policy); }},
+      outcome);
+}
+
+Record settled(const Record& held, const Outcome& outcome, Instant now,
+               const SettleOptions& options) {
+  Record next = held;
+  switch (classify(outcome, held.policy)) {
+    case Settling::complete:
+      complete(next, stored(std::get<Answered>(outcome).response, options), now);
+      break;
+    case Settling::release: release(next, error_of(outcome), now); break;
+    case Settling::doubt: doubt(next, error_of(outcome), now); break;
+  }
+  return next;
+}
+
+std::optional<Record> swept(const Record& record, Instant now) {
+  const auto* held = std::get_if<InProgress>(&record.state);
+  if (held == nullptr || now < held->locked_until) return std::nullopt;
+  Record next = record;
+  switch (record.policy.on_lease_expiry) {
+    case OnLeaseExpiry::resume: return std::nullopt;
+    case OnLeaseExpiry::unknown: doubt(next, "lease-expired", now); return next;
+    case OnLeaseExpiry::retry: break;
+  }
+  release(next, "lease-expired", now);
+  if (record.policy.mode == Mode::async) next.state = Pending{};
+  return next;
+}
+
+std::optional<Reaped> reaped(const Record& record, Instant now) {
+  if (now < record.expires_at) return std::nullopt;
+  switch (status_of(record)) {
+    case Status::in_progress:
+    case Status::unknown: return std::nullopt;
+    case Status::expired: return Reaped{};
+    case Status::pending: {
+      Record next = record;
+      complete(next, abandoned_response(), now);
+      return Reaped{std::move(next)};
+    }
+    case Status::completed:
+    case Status::failed_retryable: break;
+  }
+  if (record.policy.expired == WhenExpired::remove) return Reaped{};
+  Record next = record;
+  next.state = Expired{};
+  next.request.reset();
+  next.expires_at = now + record.policy.tombstone_for;
+  return Reaped{std::move(next)};
+}
+
+Expected<Record, ResolveRefusal> resolved(const Record& record, const Finding& finding,
+                                          const Owner& author, Instant now) {
+  const auto* unknown = std::get_if<Unknown>(&record.state);
+  if (unknown == nullptr) return Unexpected{ResolveRefusal::not_unknown};
+  Record next = record;
+  next.owner = author;
+  if (const auto* found = std::get_if<FoundCompleted>(&finding)) {
+    complete(next, found->response, now);
+    return next;
+  }
+  if (now < unknown->locked_until + record.policy.upstream_timeout) {
+    return Unexpected{ResolveRefusal::too_early};
+  }
+  release(next, "resolved: not executed", now);
+  return next;
+}
+
+}  // namespace pawl

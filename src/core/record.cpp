@@ -1,0 +1,59 @@
+#include "pawl/core/record.hpp"
+
+#include "pawl/core/overloaded.hpp"
+#include "pawl/core/sha256.hpp"
+
+namespace pawl {
+
+Status status_of(const State& state) {
+  return std::visit(Overloaded{[](const Pending&) { return Status::pending; },
+                               [](const InProgress&) { return Status::in_progress; },
+                               [](const Completed&) { return Status::completed; },
+                               [](const FailedRetryable&) { return Status::failed_retryable; },
+                               [](const Unknown&) { return Status::unknown; },
+                               [](const Expired&) { return Status::expired; }},
+                    state);
+}
+
+Guard guard_of(const Record& record) {
+  Guard guard{.fence = record.fence, .status = status_of(record), .locked_until = {}};
+  if (const auto* held = std::get_if<InProgress>(&record.state)) {
+    guard.locked_until = held->locked_until;
+  }
+  return guard;
+}
+
+bool holds(const Guard& guard, const Record& record) { return guard == guard_of(record); }
+
+std::string request_id(const Record& record) {
+  std::string identity = "pawl-request-id";
+  for (const std::string_view part :
+       {std::string_view(record.scope.text), std::string_view(record.key.text)}) {
+    identity += ':' + std::to_string(part.size()) + ':';
+    identity += part;
+  }
+  identity += ':' + std::to_string(record.fence.number);
+  return hex(sha256(identity)).substr(0, 32);
+}
+
+std::optional<std::string> broken_invariant(const Record& record) {
+  if (record.scope.text.empty()) return "scope is empty";
+  if (record.key.text.empty()) return "key is empty";
+  if (record.key.text.size() > key_bytes_max) return "key is too long";
+  if (record.fingerprint.text.empty()) return "fingerprint is empty";
+  if (record.owner.text.empty()) return "owner is empty";
+  if (record.fence.number < 1) return "fence is below 1";
+  if (record.attempt < 1) return "attempt is below 1";
+  if (const auto* held = std::get_if<InProgress>(&record.state)) {
+    if (held->locked_until < held->locked_at) return "lease ends before it begins";
+  }
+  if (const auto* done = std::get_if<Completed>(&record.state)) {
+    if (done->response.status < 200 || done->response.status > 599) {
+      return "stored status is no final HTTP status";
+    }
+    if (record.expires_at < done->completed_at) return "expires before it was completed";
+  }
+  return std::nullopt;
+}
+
+}  // namespace pawl

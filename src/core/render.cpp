@@ -1,0 +1,227 @@
+#include "pawl/core/render.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "pawl/core/check.hpp"
+#include "pawl/core/json.hpp"
+#include "pawl/core/overloaded.hpp"
+
+namespace pawl {
+namespace {
+
+struct ProblemType {
+  Problem problem;
+  std::string_view slug;
+  int status;
+  bool should_retry;  // the same request, with the same key
+  std::string_view title;
+  std::string_view detail;
+};
+
+// One row per type, in the order of the enumeration. Titles never change: clients may show them.
+constexpr std::array<ProblemType, 23> problem_types{{
+    {Problem::key_missing, "key-missing", 400, false, "Idempotency-Key is missing",
+     "This operation needs an Idempotency-Key header. Send a random one, such as a UUID, and repeat "
+     "it on every retry."},
+    {Problem::key_invalid, "key-invalid", 400, false, "Idempotency-Key is not valid",
+     "Send one Idempotency-Key header whose value is an opaque string, such as a UUID."},
+    {Problem::body_invalid, "body-invalid", 400, false, "The body cannot be read",
+     "The body is not what its Content-Type says."},
+    {Problem::unauthenticated, "unauthenticated", 401, false, "The caller is not known",
+     "Send valid credentials: a key belongs to the caller that used it."},
+    {Problem::body_too_large, "body-too-large", 413, false, "The body is too large",
+     "The body is larger than this operation accepts."},
+    {Problem::key_reused, "key-reused", 422, false, "Idempotency-Key is already used",
+     "This key was first used with another request. Repeat that request unchanged, or use a new key "
+     "for a new operation."},
+    {Problem::in_flight, "in-flight", 409, true,
+     "A request is outstanding for this Idempotency-Key",
+     "The first request with this key is still running. Retry with the same key and body."},
+    {Problem::outcome_unknown, "outcome-unknown", 409, true, "The outcome is not known yet",
+     "The operation may have happened. It is being looked into; retry with the same key and body, "
+     "and do not use a new key."},
+    {Problem::abandoned, "abandoned", 408, false, "Accepted but never executed",
+     "No worker took this request before it expired; nothing was sent. Send it again under a new "
+     "key."},
+    {Problem::key_expired, "key-expired", 410, false, "Idempotency-Key has expired",
+     "This key was used before and its answer is no longer kept. Look the operation up before you "
+     "send it under a new key."},
+    {Problem::rate_limited, "rate-limited", 429, true, "Too many new requests",
+     "Retry later with the same key."},
+    {Problem::too_many_keys, "too-many-keys", 429, true, "Too many active keys",
+     "Wait until running requests finish, then retry with the same key."},
+    {Problem::stale_request, "stale-request", 400, false, "The request is too old",
+     "The request was made longer ago than this operation accepts."},
+    {Problem::store_unavailable, "store-unavailable", 503, true,
+     "The key could not be reserved",
+     "Nothing was sent on. Retry with the same key."},
+    {Problem::upstream_unreachable, "upstream-unreachable", 502, true,
+     "The service could not be reached", "Nothing was sent on. Retry with the same key."},
+    {Problem::bad_upstream_response, "bad-upstream-response", 502, true,
+     "The service's answer could not be read",
+     "The operation may have happened. Retry with the same key and body, and do not use a new key."},
+    {Problem::draining, "draining", 503, true, "This node is shutting down",
+     "Nothing was sent on. Retry with the same key."},
+    {Problem::bad_request, "bad-request", 400, false, "The request is malformed",
+     "The message could not be read without doubt, so nothing of it was sent on."},
+    {Problem::uri_too_long, "uri-too-long", 414, false, "The request target is too long",
+     "Send a shorter target."},
+    {Problem::expectation_failed, "expectation-failed", 417, false, "Expectation not supported",
+     "The only expectation that is understood is 100-continue."},
+    {Problem::headers_too_large, "headers-too-large", 431, false, "The header fields are too large",
+     "Send fewer or shorter header fields."},
+    {Problem::not_implemented, "not-implemented", 501, false, "Not implemented",
+     "The method or transfer coding is not supported."},
+    {Problem::version_not_supported, "version-not-supported", 505, false,
+     "HTTP version not supported", "Use HTTP/1.1."},
+}};
+
+const ProblemType& type_of(Problem problem) {
+  const ProblemType& type = problem_types.at(static_cast<std::size_t>(problem));
+  PAWL_CHECK(type.problem == problem);
+  return type;
+}
+
+int status_in(const ProblemType& type, const ProblemDetails& problem, Profile profile) {
+  if (profile == Profile::stripe && problem.problem == Problem::key_reused) return 400;
+  return problem.status.value_or(type.status);
+}
+
+std::string stripe_body(const ProblemType& type, std::string_view detail) {
+  return R"({"error":{"type":"idempotency_error","code":)" + json::quote(type.slug) +
+         R"(,"message":)" + json::quote(detail) + "}}";
+}
+
+std::string problem_body(const ProblemType& type, int status, std::string_view detail) {
+  return R"({"type":)" + json::quote("urn:pawl:problem:" + std::string(type.slug)) +
+         R"(,"title":)" + json::quote(type.title) + R"(,"status":)" + std::to_string(status) +
+         R"(,"detail":)" + json::quote(detail) + R"(,"code":)" + json::quote(type.slug) + "}";
+}
+
+std::string whole_seconds(Duration duration) {
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(duration);
+  return std::to_string(std::max<std::int64_t>(seconds.count(), 1));
+}
+
+// A client that waits out a whole lease waits far too long: most requests end within seconds, and
+// asking again costs one read.
+constexpr Duration retry_after_max = std::chrono::seconds(5);
+constexpr Duration store_retry_after = std::chrono::seconds(1);
+
+void add_common(Headers& headers, const Dialect& dialect) {
+  if (!dialect.key_as_sent.empty()) headers.push_back({"Idempotency-Key", dialect.key_as_sent});
+  if (!dialect.request_id.empty()) headers.push_back({"Pawl-Request-Id", dialect.request_id});
+}
+
+Response render_in_flight(const InFlight& running, const Dialect& dialect) {
+  const Duration wait = std::clamp<Duration>(running.lease_left, Duration{0}, retry_after_max);
+  if (!running.pending && dialect.in_flight != WhenInFlight::accepted) {
+    return render_problem({Problem::in_flight, "", {}, wait}, dialect);
+  }
+  Response response{.status = 202, .headers = {}, .body = {}};
+  response.headers = {{"Content-Type", "application/json"}, {"Retry-After", whole_seconds(wait)}};
+  if (!dialect.status_url.empty()) response.headers.push_back({"Location", dialect.status_url});
+  add_common(response.headers, dialect);
+  response.body = running.pending ? R"({"status":"pending"})" : R"({"status":"in_progress"})";
+  return response;
+}
+
+// Fields that describe the bytes of a body that is not there.
+bool describes_body(const Header& header) {
+  static constexpr std::array names{"Content-Type", "Content-Encoding", "Content-Language",
+                                    "Content-MD5",  "Content-Digest",   "Content-Range",
+                                    "Repr-Digest",  "Digest",           "ETag"};
+  return std::ranges::any_of(names,
+                             [&](const char* name) { return same_field_name(name, header.name); });
+}
+
+}  // namespace
+
+std::string_view slug_of(Problem problem) { return type_of(problem).slug; }
+
+Response render_problem(const ProblemDetails& problem, const Dialect& dialect) {
+  const ProblemType& type = type_of(problem.problem);
+  const int status = status_in(type, problem, dialect.profile);
+  const std::string_view detail =
+      problem.detail.empty() ? type.detail : std::string_view(problem.detail);
+  const bool stripe = dialect.profile == Profile::stripe;
+  Response response{.status = status, .headers = {}, .body = {}};
+  response.headers = {
+      {"Content-Type", stripe ? "application/json" : "application/problem+json"},
+      {"Content-Language", "en"},
+      {"Link", R"(</_pawl/v1/policy>; rel="describedby")"},
+      {"Pawl-Should-Retry", type.should_retry ? "true" : "false"},
+  };
+  if (problem.retry_after) {
+    response.headers.push_back({"Retry-After", whole_seconds(*problem.retry_after)});
+  }
+  add_common(response.headers, dialect);
+  response.body = stripe ? stripe_body(type, detail) : problem_body(type, status, detail);
+  return response;
+}
+
+Response render(const Decision& decision, const Record& record, const Dialect& dialect) {
+  return std::visit(
+      Overloaded{
+          [&](const Execute&) -> Response {
+            PAWL_CHECK(!"an execution has no answer yet");
+            return {};
+          },
+          [&](const Replay& replay) {
+            return render_stored(replay.response, record.expires_at, Delivery::replay, dialect);
+          },
+          [&](const InFlight& running) { return render_in_flight(running, dialect); },
+          [&](const Misuse&) {
+            return render_problem({Problem::key_reused, "", {}, {}}, dialect);
+          },
+          [&](const Undetermined& doubt) {
+            const Duration wait =
+                std::clamp<Duration>(doubt.until_reconciled, retry_after_max, std::chrono::hours(1));
+            return render_problem({Problem::outcome_unknown, "", {}, wait}, dialect);
+          },
+          [&](const Gone&) { return render_problem({Problem::key_expired, "", {}, {}}, dialect); }},
+      decision);
+}
+
+Response render_stored(const StoredResponse& stored, Instant expires_at, Delivery delivery,
+                       const Dialect& dialect) {
+  Response response{.status = stored.status, .headers = stored.headers, .body = {}};
+  if (stored.body) {
+    response.body = *stored.body;
+  } else {
+    std::erase_if(response.headers, describes_body);
+    response.headers.push_back({"Content-Type", "application/json"});
+    response.body =
+        R"({"pawl":"body-withheld","detail":"The original answer was too large to keep. It was )"
+        R"(delivered to the first request; this status and these header fields are its own."})";
+  }
+  response.headers.push_back({"Idempotency-Expires", imf_fixdate(expires_at)});
+  if (delivery == Delivery::replay) response.headers.push_back({"Idempotent-Replayed", "true"});
+  add_common(response.headers, dialect);
+  return response;
+}
+
+Response render_outcome(const Outcome& outcome, const Record& settled, const Dialect& dialect) {
+  return std::visit(
+      Overloaded{
+          [&](const NotSent&) {
+            return render_problem({Problem::upstream_unreachable, "", {}, store_retry_after},
+                                  dialect);
+          },
+          [&](const Lost& lost) {
+            const int status = lost.how == Lost::How::timeout ? 504 : 502;
+            return render_problem({Problem::outcome_unknown, "", status, retry_after_max}, dialect);
+          },
+          [&](const Answered& answer) {
+            Response response = answer.response;
+            if (status_of(settled) == Status::completed) {
+              response.headers.push_back({"Idempotency-Expires", imf_fixdate(settled.expires_at)});
+            }
+            add_common(response.headers, dialect);
+            return response;
+          }},
+      outcome);
+}
+
+}  // namespace pawl

@@ -1,0 +1,75 @@
+#include "pawl/core/sha256.hpp"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/params.h>
+
+#include <memory>
+
+#include "pawl/core/check.hpp"
+
+namespace pawl {
+namespace {
+
+// Looking an algorithm up costs more than hashing a small body with it: done once, kept for ever.
+const EVP_MD* sha256_algorithm() {
+  static const EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  PAWL_CHECK(algorithm != nullptr);
+  return algorithm;
+}
+
+EVP_MAC* hmac_algorithm() {
+  static EVP_MAC* const algorithm = EVP_MAC_fetch(nullptr, "HMAC", nullptr);
+  PAWL_CHECK(algorithm != nullptr);
+  return algorithm;
+}
+
+// Never null: OpenSSL reads a null key as "the key of last time".
+const unsigned char* bytes_of(std::string_view text) {
+  return reinterpret_cast<const unsigned char*>(text.empty() ? "" : text.data());
+}
+
+struct FreeMac {
+  void operator()(EVP_MAC_CTX* context) const { EVP_MAC_CTX_free(context); }
+};
+
+}  // namespace
+
+Digest sha256(std::string_view bytes) {
+  Digest digest;
+  PAWL_CHECK(EVP_Digest(bytes_of(bytes), bytes.size(), digest.data(), nullptr, sha256_algorithm(),
+                        nullptr) == 1);
+  return digest;
+}
+
+Digest hmac_sha256(std::string_view secret, std::string_view bytes) {
+  char digest_name[] = "SHA256";
+  const OSSL_PARAM parameters[] = {OSSL_PARAM_construct_utf8_string("digest", digest_name, 0),
+                                   OSSL_PARAM_construct_end()};
+  const std::unique_ptr<EVP_MAC_CTX, FreeMac> mac(EVP_MAC_CTX_new(hmac_algorithm()));
+  Digest digest;
+  std::size_t written = 0;
+  PAWL_CHECK(mac != nullptr);
+  PAWL_CHECK(EVP_MAC_init(mac.get(), bytes_of(secret), secret.size(), parameters) == 1);
+  PAWL_CHECK(EVP_MAC_update(mac.get(), bytes_of(bytes), bytes.size()) == 1);
+  PAWL_CHECK(EVP_MAC_final(mac.get(), digest.data(), &written, digest.size()) == 1);
+  PAWL_CHECK(written == digest.size());
+  return digest;
+}
+
+std::string hex(const Digest& digest) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  text.reserve(2 * digest.size());
+  for (const unsigned byte : digest) {
+    text.push_back(digits[byte >> 4]);
+    text.push_back(digits[byte & 0xF]);
+  }
+  return text;
+}
+
+bool equal_constant_time(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && CRYPTO_memcmp(bytes_of(a), bytes_of(b), a.size()) == 0;
+}
+
+}  // namespace pawl

@@ -1,0 +1,26 @@
+// What the contract suite needs to know about a store under test.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "pawl/ports/store.hpp"
+
+namespace pawl::testing {
+
+// One empty store. Every `connect` opens another way into the same data, as a second node would; a
+// store that lives in the process gives the same object each time. Connections are used from several
+// threads and may outlive each other, but not the harness.
+class StoreHarness {
+ public:
+  virtual ~StoreHarness() = default;
+  virtual std::shared_ptr<Store> connect() = 0;
+};
+
+struct StoreUnderTest {
+  std::string name;  // a word: it becomes part of the test's name
+  std::function<std::unique_ptr<StoreHarness>()> open;
+};
+
+}  // namespace pawl::testing

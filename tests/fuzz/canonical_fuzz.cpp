@@ -1,0 +1,155 @@
+// Canonical JSON and fingerprints on arbitrary bytes: what means the same has one form, what
+// differs has another, and nothing crashes.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "pawl/core/canonical.hpp"
+#include "pawl/core/check.hpp"
+#include "pawl/core/fingerprint.hpp"
+#include "src/core/form.hpp"
+
+namespace pawl {
+namespace {
+
+using json::Decimal;
+using json::Kind;
+using json::Numbers;
+using json::Value;
+
+std::string integer_text(const Decimal& decimal) {
+  return (decimal.negative ? "-" : "") + decimal.digits;
+}
+
+// The same number in another spelling: all digits before the point, and an exponent.
+std::string respelled_number(const Value& number) {
+  const Decimal decimal = json::decimal_of(number);
+  if (decimal.digits.empty()) return "-0.00E+77777777777777777777";
+  const int exponent = decimal.point - static_cast<int>(decimal.digits.size());
+  return integer_text(decimal) + "00.0e" + std::to_string(exponent - 2);
+}
+
+// ASCII as \u escapes, the rest as it is.
+std::string respelled_string(std::string_view text) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  std::string respelled = "\"";
+  for (const char c : text) {
+    const unsigned byte = static_cast<unsigned char>(c);
+    if (byte < 0x80) {
+      respelled += "\\u00";
+      respelled += {digits[byte >> 4], digits[byte & 0xF]};
+    } else {
+      respelled.push_back(c);
+    }
+  }
+  return respelled + "\"";
+}
+
+// The same value, written as differently as JSON allows: members reversed, blanks everywhere.
+std::string respelled(const Value& value) {
+  std::string text;
+  switch (value.kind) {
+    case Kind::null: return "null";
+    case Kind::boolean: return value.boolean ? "true" : "false";
+    case Kind::number: return respelled_number(value);
+    case Kind::string: return respelled_string(value.text);
+    case Kind::array:
+      for (const Value& item : value.items) text += (text.empty() ? " " : ", ") + respelled(item);
+      return "[" + text + "\n]";
+    case Kind::object:
+      for (auto member = value.members.rbegin(); member != value.members.rend(); ++member)
+        text += (text.empty() ? "\t" : " ,\t") + respelled_string(member->name) +
+                "\r: " + respelled(member->value);
+      return "{" + text + " }";
+  }
+  return text;
+}
+
+std::string canonical_of(std::string_view text, Numbers numbers) {
+  const auto value = json::read(text);
+  PAWL_CHECK(value.has_value());
+  return json::canonical(*value, numbers);
+}
+
+void check_number(const Value& number) {
+  const Decimal decimal = json::decimal_of(number);
+  const std::string exact = json::canonical(number, Numbers::exact);
+  // Fifteen digits always survive a double of ordinary size.
+  if (decimal.digits.size() <= 15 && decimal.point > -300 && decimal.point < 300)
+    PAWL_CHECK(json::canonical(number, Numbers::rfc8785) == exact);
+  if (decimal.digits.empty()) return;
+
+  Decimal other = decimal;
+  char& last = other.digits.back();
+  last = last == '9' ? '8' : static_cast<char>(last + 1);
+  const int exponent = other.point - static_cast<int>(other.digits.size());
+  const auto changed = json::read(integer_text(other) + "e" + std::to_string(exponent));
+  if (changed) PAWL_CHECK(json::canonical(*changed) != exact);  // refused: just past a limit
+}
+
+void check_numbers(const Value& value) {
+  if (value.kind == Kind::number) check_number(value);
+  for (const Value& item : value.items) check_numbers(item);
+  for (const auto& [name, member] : value.members) check_numbers(member);
+}
+
+void check_json(std::string_view bytes) {
+  const auto value = json::read(bytes);
+  if (!value) {
+    PAWL_CHECK(value.error().at_byte <= bytes.size());
+    PAWL_CHECK(!value.error().what.empty());
+    return;
+  }
+  const std::string other_spelling = respelled(*value);
+  for (const Numbers numbers : {Numbers::exact, Numbers::rfc8785}) {
+    const std::string form = json::canonical(*value, numbers);
+    PAWL_CHECK(canonical_of(form, numbers) == form);
+    PAWL_CHECK(canonical_of(other_spelling, numbers) == form);
+  }
+  check_numbers(*value);
+}
+
+void check_form(std::string_view bytes) {
+  const std::string form = canonical_form(bytes);
+  PAWL_CHECK(canonical_form(form) == form);
+  PAWL_CHECK(decode_form(form).size() == decode_form(bytes).size());
+}
+
+void check_fingerprint(std::string_view bytes, std::string_view content_type,
+                       const FingerprintRules& rules) {
+  const RequestContent content{
+      .method = "POST", .path = "/", .query = {}, .content_type = content_type, .body = bytes};
+  const FingerprintSecrets secrets = {{.id = "k", .bytes = "secret"}};
+  for (const FingerprintSecrets& known : {FingerprintSecrets{}, secrets}) {
+    const auto made = fingerprint(content, rules, known);
+    PAWL_CHECK(made || is_json(content_type));
+    if (made) PAWL_CHECK(matches(made->fingerprint, content, rules, secrets));
+  }
+  // Whatever a store may hold.
+  PAWL_CHECK(!matches({.text = std::string(bytes)}, content, rules, secrets));
+}
+
+void check_pointer(std::string_view bytes) {
+  const auto pointer = json::parse_pointer(bytes);
+  if (pointer) PAWL_CHECK(json::to_text(*pointer) == bytes);
+}
+
+}  // namespace
+}  // namespace pawl
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const pawl::FingerprintRules all;
+  const pawl::FingerprintRules some{
+      .include = {{.tokens = {"a"}}, {.tokens = {"0"}}, {.tokens = {"a", "0"}}},
+      .exclude = {{.tokens = {"a", "b"}}, {.tokens = {"0", "0"}}, {.tokens = {"1"}}}};
+  const pawl::FingerprintRules without{.include = {}, .exclude = some.exclude};
+  pawl::check_json(bytes);
+  pawl::check_form(bytes);
+  pawl::check_pointer(bytes);
+  for (const auto* rules : {&all, &some, &without})
+    for (const auto* type : {"application/json", "application/x-www-form-urlencoded", "text/plain"})
+      pawl::check_fingerprint(bytes, type, *rules);
+  return 0;
+}
