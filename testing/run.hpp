@@ -4,19 +4,36 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/use_future.hpp>
+#include <optional>
 #include <utility>
 
 #include "pawl/ports/task.hpp"
 
 namespace pawl::testing {
 
+// co_spawn of Boost 1.81 wants results that can be made of nothing; ours cannot.
+template <class T>
+Task<void> keep_result(Task<T> task, std::optional<T>& result) {
+  result.emplace(co_await std::move(task));
+}
+
 // Gives back what the coroutine returns, and throws what it throws.
 template <class T>
 T run(Task<T> task) {
   boost::asio::io_context context(1);
-  auto result = boost::asio::co_spawn(context, std::move(task), boost::asio::use_future);
+  std::optional<T> result;
+  auto done = boost::asio::co_spawn(context, keep_result(std::move(task), result),
+                                    boost::asio::use_future);
   context.run();
-  return result.get();
+  done.get();
+  return std::move(*result);
+}
+
+inline void run(Task<void> task) {
+  boost::asio::io_context context(1);
+  auto done = boost::asio::co_spawn(context, std::move(task), boost::asio::use_future);
+  context.run();
+  done.get();
 }
 
 }  // namespace pawl::testing

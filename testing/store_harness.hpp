@@ -3,7 +3,9 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "pawl/ports/store.hpp"
 
@@ -16,6 +18,16 @@ class StoreHarness {
  public:
   virtual ~StoreHarness() = default;
   virtual std::shared_ptr<Store> connect() = 0;
+
+  // What the port itself cannot show: the audit entries, and the late evidence, written about a key,
+  // oldest first. Nothing at all where a harness has no way to look; tests that need it are skipped.
+  virtual std::optional<std::vector<AuditEntry>> audit(const Scope& /*scope*/, const Key& /*key*/) {
+    return std::nullopt;
+  }
+  virtual std::optional<std::vector<LateEvidence>> evidence(const Scope& /*scope*/,
+                                                            const Key& /*key*/) {
+    return std::nullopt;
+  }
 };
 
 struct StoreUnderTest {

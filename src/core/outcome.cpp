@@ -5,12 +5,20 @@
 
 #include "pawl/core/check.hpp"
 #include "pawl/core/overloaded.hpp"
+#include "pawl/core/render.hpp"
 
 namespace pawl {
 namespace {
 
+// It may have happened; on a transactional route releasing the record makes its commit impossible.
+Settling sent_unanswered(const StoredPolicy& policy) {
+  return policy.transactional ? Settling::release : Settling::doubt;
+}
+
 Settling classify_answer(const Response& response, const StoredPolicy& policy) {
   const int status = response.status;
+  // No HTTP status: whoever sent it may have acted, and it is no answer that could be replayed.
+  if (status < 200 || status > 599) return sent_unanswered(policy);
   const bool server_error = status >= 500;
   // The service commits through its fence: releasing the record makes that commit impossible.
   if (policy.transactional && server_error) return Settling::release;
@@ -60,15 +68,6 @@ bool is_stored(const Header& header, const Headers& all) {
   });
 }
 
-StoredResponse stored(const Response& response, const SettleOptions& options) {
-  StoredResponse kept{.status = response.status, .headers = {}, .body = {}, .schema_version = 1};
-  std::ranges::copy_if(response.headers, std::back_inserter(kept.headers),
-                       [&](const Header& header) { return is_stored(header, response.headers); });
-  // Too large to keep never frees the key: the body is withheld, the record is completed.
-  if (response.body.size() <= options.response_bytes_max) kept.body = response.body;
-  return kept;
-}
-
 std::string error_of(const Outcome& outcome) {
   return std::visit(
       Overloaded{[](const NotSent& failure) { return "not-sent: " + failure.why; },
@@ -106,14 +105,13 @@ void doubt(Record& record, std::string error, Instant now) {
   record.last_error = std::move(error);
 }
 
+// No client waits for it: it is found as a replay, so it says all that an error of ours says.
 StoredResponse abandoned_response() {
-  return StoredResponse{
-      .status = 408,
-      .headers = {{"Content-Type", "application/problem+json"}},
-      .body = R"({"type":"urn:pawl:problem:abandoned","title":"Accepted but never executed",)"
-              R"("status":408,"code":"abandoned","detail":"No worker took this request before it )"
-              R"(expired; nothing was sent. Send it again under a new key."})",
-      .schema_version = 1};
+  Response response = render_problem({Problem::abandoned, "", {}, {}}, Dialect{});
+  return StoredResponse{.status = response.status,
+                        .headers = std::move(response.headers),
+                        .body = std::move(response.body),
+                        .schema_version = 1};
 }
 
 }  // namespace
@@ -129,17 +127,28 @@ Settling classify(const Outcome& outcome, const StoredPolicy& policy) {
   return std::visit(
       Overloaded{
           [](const NotSent&) { return Settling::release; },
-          [&](const Lost&) { return policy.transactional ? Settling::release : Settling::doubt; },
+          [&](const Lost&) { return sent_unanswered(policy); },
           [&](const Answered& answer) { return classify_answer(answer.response, policy); }},
       outcome);
 }
 
+StoredResponse storable(const Response& response, const SettleOptions& options) {
+  StoredResponse kept{.status = response.status, .headers = {}, .body = {}, .schema_version = 1};
+  std::ranges::copy_if(response.headers, std::back_inserter(kept.headers),
+                       [&](const Header& header) { return is_stored(header, response.headers); });
+  // Too large to keep never frees the key: the body is withheld, the record is completed.
+  if (response.body.size() <= options.response_bytes_max) kept.body = response.body;
+  return kept;
+}
+
 Record settled(const Record& held, const Outcome& outcome, Instant now,
                const SettleOptions& options) {
+  const Status status = status_of(held);
+  PAWL_CHECK(status != Status::completed && status != Status::expired);
   Record next = held;
   switch (classify(outcome, held.policy)) {
     case Settling::complete:
-      complete(next, stored(std::get<Answered>(outcome).response, options), now);
+      complete(next, storable(std::get<Answered>(outcome).response, options), now);
       break;
     case Settling::release: release(next, error_of(outcome), now); break;
     case Settling::doubt: doubt(next, error_of(outcome), now); break;
@@ -157,7 +166,10 @@ std::optional<Record> swept(const Record& record, Instant now) {
     case OnLeaseExpiry::retry: break;
   }
   release(next, "lease-expired", now);
-  if (record.policy.mode == Mode::async) next.state = Pending{};
+  if (record.policy.mode == Mode::async) {
+    next.state = Pending{};
+    next.attempt = record.attempt + 1;  // what waits now is another try
+  }
   return next;
 }
 
@@ -169,7 +181,13 @@ std::optional<Reaped> reaped(const Record& record, Instant now) {
     case Status::expired: return Reaped{};
     case Status::pending: {
       Record next = record;
-      complete(next, abandoned_response(), now);
+      // Only the first try can promise that nothing was sent: an earlier one may have been, and its
+      // client must not be told to use a new key.
+      if (record.attempt > 1) {
+        doubt(next, "abandoned", now);
+      } else {
+        complete(next, abandoned_response(), now);
+      }
       return Reaped{std::move(next)};
     }
     case Status::completed:

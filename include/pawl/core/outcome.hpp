@@ -60,6 +60,10 @@ struct SettleOptions {
   std::size_t response_bytes_max = std::size_t{1} << 20;
 };
 
+// An answer as it will be replayed: without the fields that belong to another connection, time or
+// trace, and without a body that is too large to keep.
+StoredResponse storable(const Response& response, const SettleOptions& options);
+
 // The record as its owner leaves it. Fence and owner stay: settling is not taking over.
 Record settled(const Record& held, const Outcome& outcome, Instant now,
                const SettleOptions& options);

@@ -1,0 +1,139 @@
+// The engine: the core's decisions carried out over a store and an upstream.
+//
+// An Engine belongs to one thread: all its coroutines run on one executor, and its leases need no
+// lock. A program with several threads has an engine on each; they meet in the store like nodes do.
+#pragma once
+
+#include <cstddef>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "pawl/core/decision.hpp"
+#include "pawl/core/outcome.hpp"
+#include "pawl/core/store_time.hpp"
+#include "pawl/ports/clock.hpp"
+#include "pawl/ports/entropy.hpp"
+#include "pawl/ports/metrics.hpp"
+#include "pawl/ports/store.hpp"
+#include "pawl/ports/upstream.hpp"
+
+namespace pawl {
+
+struct EngineOptions {
+  int rounds_max = 8;                               // of a write that keeps losing its race
+  Duration settle_timeout = std::chrono::seconds(10);  // how long an outcome is tried to be recorded
+  Duration retry_pause = std::chrono::milliseconds(50);  // doubled per try, with jitter
+  Duration retry_pause_max = std::chrono::seconds(2);
+  std::size_t pass_rows_max = 500;
+  SettleOptions settle;
+};
+
+// What reserve found. On Execute the record is ours: in progress under our owner and fence.
+struct Reservation {
+  Decision decision;
+  Record record;
+};
+
+// A record we own, kept alive by `renew` until it is settled or given up.
+struct Lease {
+  Record record;       // in_progress, with the lease as last confirmed
+  BootTime ends;       // by the node's own clock
+  BootTime renew_until;  // past this a hung owner does not hold its key any longer
+  bool lost = false;   // somebody else settled it or took it over
+};
+
+// What became of an execution.
+struct Settlement {
+  Record record;            // as it is stored now
+  bool recorded = false;    // our outcome is what is stored
+  bool superseded = false;  // the fence had moved on: our outcome was kept as evidence
+};
+
+struct NotFound {};
+using ResolveFailure = std::variant<StoreError, ResolveRefusal, NotFound>;
+
+struct PassReport {
+  std::size_t seen = 0;
+  std::size_t changed = 0;
+};
+
+// What a guarded request comes to. `answer_to` in render terms: see respond() in engine/guard.hpp.
+struct Refused {  // no execution: a replay, a conflict, a misuse, ...
+  Reservation reservation;
+};
+struct Executed {
+  Outcome outcome;
+  StoreResult<Settlement> settlement;
+};
+struct Unreserved {  // fail closed: nothing was sent
+  StoreError error;
+};
+using Guarded = std::variant<Refused, Executed, Unreserved>;
+
+class Engine {
+ public:
+  Engine(Store& store, Clock& clock, Entropy& entropy, Metrics& metrics, EngineOptions options = {});
+
+  // Asks the store for its time. Call before the first request, and now and then when idle.
+  Task<StoreResult<Done>> sync_time();
+  [[nodiscard]] const StoreTime& time() const { return time_; }
+
+  // Reserves the key, sends once if that is what was decided, settles. From the reservation to the
+  // settlement it must not be cancelled; run it in a coroutine of its own.
+  Task<Guarded> guard(const Request& request, const Policy& policy, Upstream& upstream);
+
+  Task<StoreResult<Reservation>> reserve(const Request& request, const Policy& policy);
+
+  // Starts keeping a reservation's lease. Hold it until settled; dropping it stops the renewal.
+  std::shared_ptr<Lease> hold(const Record& record);
+
+  // May this owner write its first byte? At least a third of the lease must be left, after a renewal
+  // if need be.
+  Task<bool> may_send(Lease& lease);
+
+  // Records the outcome. Tries until `settle_timeout`; a failure means that the record goes the way
+  // of an expired lease, and the client must be told that the outcome is unknown.
+  Task<StoreResult<Settlement>> settle(Lease& lease, const Outcome& outcome);
+
+  // One pass each. Bounded by `pass_rows_max`; any number of nodes may run them at once.
+  Task<StoreResult<PassReport>> renew();   // leases past a third of their time
+  Task<StoreResult<PassReport>> sweep();   // leases of owners that are gone
+  Task<StoreResult<PassReport>> reap();    // records past their retention
+  Task<StoreResult<PassReport>> release_orphans();  // reservations whose acknowledgement was lost
+
+  // The audited way out of `unknown`. `actor` and `reason` are written with it.
+  Task<Expected<Record, ResolveFailure>> resolve(Scope scope, Key key, Finding finding,
+                                                 std::string actor, std::string reason);
+
+ private:
+  struct Orphan {
+    Scope scope;
+    Key key;
+    Owner owner;
+    BootTime forget_at;
+  };
+
+  Attempt new_attempt();
+  Task<StoreResult<Written>> insert_or_read(const Record& fresh);
+  Task<StoreResult<Written>> replace(Replacement replacement);
+  Task<void> pause(int tries);
+  Task<StoreResult<Done>> keep_late_evidence(const Lease& lease, const Outcome& outcome,
+                                             BootTime deadline);
+  Task<bool> release_orphan(const Orphan& orphan);
+  bool apply_renewal(Lease& lease, const Replacement& sent, const StoreResult<Written>& written,
+                     BootTime asked_at);
+
+  Store& store_;
+  Clock& clock_;
+  Entropy& entropy_;
+  Metrics& metrics_;
+  EngineOptions options_;
+  StoreTime time_;
+  std::list<std::weak_ptr<Lease>> leases_;
+  std::list<Orphan> orphans_;
+};
+
+}  // namespace pawl

@@ -1,0 +1,47 @@
+#include "pawl/core/store_time.hpp"
+
+#include <algorithm>
+
+#include "pawl/core/check.hpp"
+
+namespace pawl {
+namespace {
+
+// How fast two honest clocks may drift apart: 500 parts per million, 1.8 seconds an hour.
+constexpr int drift_ppm_max = 500;
+
+Duration offset_of(Instant reported, BootTime boot) {
+  return reported.time_since_epoch() - boot.time_since_epoch();
+}
+
+}  // namespace
+
+void StoreTime::observe(Instant reported, BootTime asked, BootTime answered) {
+  PAWL_CHECK(asked <= answered);
+  // The true offset lies between these two; the lower one keeps the estimate behind the store.
+  const Duration at_least = offset_of(reported, answered);
+  const Duration at_most = offset_of(reported, asked);
+  const bool vague = answered - asked > answer_time_max;
+  if (!offset_) offset_ = at_least;
+  if (vague) return;
+  if (!anchor_) {
+    offset_ = at_least;
+    anchor_ = at_least;
+    anchored_at_ = answered;
+    return;
+  }
+  // A quick answer tells more than a slow one: keep the best lower bound that is still possible.
+  offset_ = *offset_ > at_most ? at_least : std::max(*offset_, at_least);
+
+  const Duration allowed = std::max(answered - anchored_at_, Duration{0}) * drift_ppm_max / 1'000'000;
+  *anchor_ += std::clamp(*offset_ - *anchor_, -allowed, allowed);
+  anchored_at_ = std::max(anchored_at_, answered);
+  trusted_ = std::chrono::abs(*offset_ - *anchor_) < jump_max;
+}
+
+Instant StoreTime::at(BootTime now) const {
+  PAWL_CHECK(known());
+  return Instant(now.time_since_epoch() + *offset_);
+}
+
+}  // namespace pawl

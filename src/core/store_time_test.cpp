@@ -1,0 +1,68 @@
+#include "pawl/core/store_time.hpp"
+
+#include <gtest/gtest.h>
+
+namespace pawl {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr BootTime boot(Duration since) { return BootTime(since); }
+constexpr Instant wall(Duration since) { return Instant(since); }
+
+TEST(StoreTime, IsNeverAheadOfTheStore) {
+  StoreTime time;
+  time.observe(wall(1000s), boot(10s), boot(12s));  // it was 1000 s somewhere between the two
+  EXPECT_EQ(time.at(boot(12s)), wall(1000s));
+  EXPECT_EQ(time.at(boot(13s)), wall(1001s));
+}
+
+TEST(StoreTime, AQuickAnswerImprovesTheEstimateAndASlowOneDoesNotSpoilIt) {
+  StoreTime time;
+  time.observe(wall(1000s), boot(10s), boot(12s));
+  time.observe(wall(1003s), boot(13s), boot(13s));
+  EXPECT_EQ(time.at(boot(14s)), wall(1004s));
+  time.observe(wall(1004s), boot(14s), boot(19s));
+  EXPECT_EQ(time.at(boot(19s)), wall(1009s));
+}
+
+TEST(StoreTime, FollowsAStoreThatWentBackALittle) {
+  StoreTime time;
+  time.observe(wall(1000s), boot(10s), boot(10s));
+  time.observe(wall(1000s), boot(12s), boot(12s));
+  EXPECT_EQ(time.at(boot(12s)), wall(1000s));
+  EXPECT_TRUE(time.trusted());
+}
+
+TEST(StoreTime, IsNotTrustedAfterAJumpOfAMinuteEitherWay) {
+  for (const Duration jump : {Duration(60s), Duration(-60s), Duration(24h * 365)}) {
+    StoreTime time;
+    time.observe(wall(100000s), boot(10s), boot(10s));
+    time.observe(wall(100001s) + jump, boot(11s), boot(11s));
+    EXPECT_FALSE(time.trusted());
+    time.observe(wall(100002s), boot(12s), boot(12s));
+    EXPECT_TRUE(time.trusted()) << "the clocks agree again";
+  }
+}
+
+TEST(StoreTime, AcceptsSlowDriftForEver) {
+  StoreTime time;
+  for (int hour = 0; hour < 24 * 365; ++hour) {
+    const Duration since = hour * Duration(1h);
+    const Duration drift = since / 5000;  // 200 parts per million: two hours in a year
+    time.observe(wall(since + drift), boot(since), boot(since));
+    ASSERT_TRUE(time.trusted());
+  }
+}
+
+TEST(StoreTime, APauseDuringTheFirstAnswerIsNotTakenForAJump) {
+  StoreTime time;
+  time.observe(wall(1000s), boot(10s), boot(210s));
+  EXPECT_TRUE(time.known());
+  time.observe(wall(1201s), boot(211s), boot(211s));
+  EXPECT_TRUE(time.trusted());
+  EXPECT_EQ(time.at(boot(211s)), wall(1201s));
+}
+
+}  // namespace
+}  // namespace pawl

@@ -1,0 +1,60 @@
+#include "pawl/engine.hpp"
+
+#include <algorithm>
+
+namespace pawl {
+
+Engine::Engine(Store& store, Clock& clock, Entropy& entropy, Metrics& metrics,
+               EngineOptions options)
+    : store_(store), clock_(clock), entropy_(entropy), metrics_(metrics), options_(options) {}
+
+Task<StoreResult<Done>> Engine::sync_time() {
+  const BootTime asked = clock_.now();
+  const StoreResult<Instant> reported = co_await store_.time();
+  if (!reported) {
+    metrics_.add(Counter::store_error, to_text(reported.error()), 1);
+    co_return Unexpected{reported.error()};
+  }
+  time_.observe(*reported, asked, clock_.now());
+  co_return Done{};
+}
+
+Attempt Engine::new_attempt() {
+  return Attempt{.owner = entropy_.new_owner(),
+                 .now = time_.at(clock_.now()),
+                 .clock_trusted = time_.trusted()};
+}
+
+// Every write goes through one of these two: each brings the store's time back.
+
+Task<StoreResult<Written>> Engine::insert_or_read(const Record& fresh) {
+  const BootTime asked = clock_.now();
+  StoreResult<Written> written = co_await store_.insert_or_read_one(fresh);
+  if (written) {
+    time_.observe(written->store_time, asked, clock_.now());
+  } else {
+    metrics_.add(Counter::store_error, to_text(written.error()), 1);
+  }
+  co_return written;
+}
+
+Task<StoreResult<Written>> Engine::replace(Replacement replacement) {
+  const BootTime asked = clock_.now();
+  StoreResult<Written> written = co_await store_.replace_one(std::move(replacement));
+  if (written) {
+    time_.observe(written->store_time, asked, clock_.now());
+  } else {
+    metrics_.add(Counter::store_error, to_text(written.error()), 1);
+  }
+  co_return written;
+}
+
+// Exponential, with full jitter: owners that lost the store together do not come back together.
+Task<void> Engine::pause(int tries) {
+  const Duration longest =
+      std::min(options_.retry_pause * (1 << std::min(tries, 10)), options_.retry_pause_max);
+  const auto microseconds = entropy_.below(static_cast<std::uint64_t>(longest.count()) + 1);
+  co_await clock_.sleep_until(clock_.now() + Duration(static_cast<std::int64_t>(microseconds)));
+}
+
+}  // namespace pawl

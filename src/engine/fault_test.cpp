@@ -1,0 +1,155 @@
+// Fails every store call in turn, in every way a store can fail, and asks how often money moved.
+#include <gtest/gtest.h>
+
+#include "src/engine/world_for_tests.hpp"
+
+namespace pawl {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::answered;
+using testing::FailAt;
+using testing::Fault;
+using testing::FaultStore;
+using testing::refusal;
+using testing::run;
+using testing::World;
+
+struct Play {
+  std::string name;
+  Policy policy;
+  testing::ScriptedUpstream::Step step;
+};
+
+std::vector<Play> plays() {
+  Policy strict = default_policy(Profile::strict);
+  Policy quick;
+  quick.lease = 3s;
+  return {
+      {"answered", {}, {true, answered(201)}},
+      {"declined", {}, {false, answered(402)}},
+      {"lost", {}, {true, Lost{Lost::How::reset, "reset"}}},
+      {"not sent", {}, {false, NotSent{"refused"}}},
+      {"held", strict, {true, answered(500)}},
+      {"short lease", quick, {true, answered(201)}},
+  };
+}
+
+// One client that pays and retries, on a node whose store fails as `fail` says, and then every pass
+// on a healthy node, and another retry. What it observes is the invariant.
+int calls_of(const Play& play, const FailAt& fail) {
+  World world;
+  FaultStore faulty(world.store, fail);
+  Engine node = world.node(faulty);
+  Engine healthy = world.node();
+  world.upstream.answer(play.step);
+
+  std::optional<StoredResponse> acknowledged;
+  const auto pay = [&](Engine& engine) {
+    const Guarded guarded = world.pay(engine, play.policy);
+    if (const auto* done = std::get_if<Executed>(&guarded)) {
+      if (done->settlement && done->settlement->recorded &&
+          status_of(done->settlement->record) == Status::completed) {
+        acknowledged = std::get<Completed>(done->settlement->record.state).response;
+      }
+    }
+    if (const auto* refused = std::get_if<Refused>(&guarded)) {
+      if (const auto* replay = std::get_if<Replay>(&refused->reservation.decision)) {
+        if (acknowledged) {
+          EXPECT_EQ(replay->response, *acknowledged) << play.name;
+        }
+        acknowledged = replay->response;
+      } else {
+        EXPECT_FALSE(acknowledged) << play.name << ": an acknowledged answer was forgotten";
+      }
+    }
+  };
+
+  pay(node);
+  pay(node);
+  static_cast<void>(run(node.renew()));
+  static_cast<void>(run(node.release_orphans()));
+  world.clock.advance(play.policy.lease);
+  static_cast<void>(run(node.sweep()));
+  static_cast<void>(run(healthy.sweep()));
+  static_cast<void>(run(node.release_orphans()));
+  pay(healthy);
+  EXPECT_LE(world.upstream.charges(), 1)
+      << play.name << ", call " << fail.call << ", fault " << static_cast<int>(fail.fault);
+  for (const Record& record : world.store.records()) {
+    EXPECT_NE(status_of(record), Status::in_progress) << play.name << ": stuck";
+  }
+  return faulty.calls();
+}
+
+TEST(Faults, NoStoreCallThatFailsMovesMoneyTwice) {
+  for (const Play& play : plays()) {
+    for (const Fault fault : {Fault::unavailable, Fault::in_doubt_written, Fault::in_doubt_lost}) {
+      for (const int times : {1, 2, 5, 1000}) {
+        for (int call = 0;; ++call) {
+          const FailAt fail{.call = call, .times = times, .fault = fault};
+          if (calls_of(play, fail) <= call) break;  // past the last call: every point was tried
+        }
+      }
+    }
+  }
+}
+
+TEST(Faults, NothingIsSentUnlessTheReservationIsKnownToBeThere) {
+  for (const Fault fault : {Fault::unavailable, Fault::in_doubt_written, Fault::in_doubt_lost}) {
+    World world;
+    FaultStore faulty(world.store, {.call = 1, .times = 1000, .fault = fault});
+    Engine node = world.node(faulty);
+    const Guarded guarded = world.pay(node);
+    EXPECT_TRUE(std::holds_alternative<Unreserved>(guarded));
+    EXPECT_EQ(world.upstream.sends(), 0);
+  }
+}
+
+TEST(Faults, AReservationInDoubtIsAskedAgainAndThenUsed) {
+  for (const Fault fault : {Fault::in_doubt_written, Fault::in_doubt_lost}) {
+    World world;
+    FaultStore faulty(world.store, {.call = 1, .times = 2, .fault = fault});
+    Engine node = world.node(faulty);
+    world.pay(node);
+    EXPECT_EQ(world.status(), Status::completed);
+    EXPECT_EQ(world.upstream.charges(), 1);
+  }
+}
+
+TEST(Faults, AReservationNobodyAcknowledgedIsReleasedLater) {
+  World world;
+  FaultStore faulty(world.store, {.call = 1, .times = 20, .fault = Fault::in_doubt_written});
+  Engine node = world.node(faulty);
+  EXPECT_TRUE(std::holds_alternative<Unreserved>(world.pay(node)));
+  EXPECT_EQ(world.status(), Status::in_progress);
+  while (world.status() != Status::failed_retryable) {
+    ASSERT_TRUE(run(node.release_orphans()));
+    ASSERT_LT(faulty.calls(), 100);
+  }
+  world.pay(node);
+  EXPECT_EQ(world.upstream.charges(), 1);
+}
+
+TEST(Faults, AnAnswerInHandIsRecordedOnceTheStoreIsBack) {
+  for (const Fault fault : {Fault::unavailable, Fault::in_doubt_written, Fault::in_doubt_lost}) {
+    World world;
+    FaultStore faulty(world.store, {.call = 2, .times = 4, .fault = fault});
+    Engine node = world.node(faulty);
+    const Guarded guarded = world.pay(node);
+    EXPECT_TRUE(std::get<Executed>(guarded).settlement);
+    EXPECT_EQ(world.status(), Status::completed);
+  }
+}
+
+TEST(Faults, AnAnswerThatCannotBeRecordedIsReportedAsAFailure) {
+  World world;
+  FaultStore faulty(world.store, {.call = 2, .times = 1000, .fault = Fault::unavailable});
+  Engine node = world.node(faulty);
+  const Guarded guarded = world.pay(node);
+  EXPECT_FALSE(std::get<Executed>(guarded).settlement);
+  EXPECT_EQ(world.status(), Status::in_progress);  // and goes the way of an expired lease
+}
+
+}  // namespace
+}  // namespace pawl

@@ -1,0 +1,99 @@
+#include <algorithm>
+
+#include "pawl/core/check.hpp"
+#include "pawl/engine.hpp"
+
+namespace pawl {
+namespace {
+
+Replacement renewal_of(const Record& held, Instant now) {
+  Record next = held;
+  const auto& lease = std::get<InProgress>(held.state);
+  // Never shorter than it is: the estimate of the store's time may have stepped back a little.
+  const Instant until = std::max(lease.locked_until, now + held.policy.lease);
+  next.state = InProgress{.locked_at = lease.locked_at, .locked_until = until};
+  return Replacement{std::move(next), guard_of(held), std::nullopt};
+}
+
+}  // namespace
+
+std::shared_ptr<Lease> Engine::hold(const Record& record) {
+  const auto* held = std::get_if<InProgress>(&record.state);
+  PAWL_CHECK(held != nullptr);
+  const BootTime now = clock_.now();
+  auto lease = std::make_shared<Lease>();
+  lease->record = record;
+  lease->ends = now + (held->locked_until - time_.at(now));
+  lease->renew_until = now + record.policy.upstream_timeout + options_.settle_timeout;
+  leases_.push_back(lease);
+  return lease;
+}
+
+// Takes in what a renewal found; true if the lease is longer now.
+bool Engine::apply_renewal(Lease& lease, const Replacement& sent,
+                           const StoreResult<Written>& written, BootTime asked_at) {
+  if (!written || lease.lost) return false;
+  if (written->mine) {
+    lease.record = sent.next;
+    lease.ends = asked_at + sent.next.policy.lease;
+    return true;
+  }
+  const bool still_ours = written->current && written->current->fence == lease.record.fence &&
+                          written->current->owner == lease.record.owner &&
+                          status_of(*written->current) == Status::in_progress;
+  if (still_ours) {  // an earlier renewal had arrived although nobody said so
+    lease.record = *written->current;
+    return false;
+  }
+  lease.lost = true;
+  metrics_.add(Counter::lease_lost, "", 1);
+  return false;
+}
+
+Task<StoreResult<PassReport>> Engine::renew() {
+  std::vector<std::shared_ptr<Lease>> due;
+  const BootTime asked = clock_.now();
+  leases_.remove_if([&](const std::weak_ptr<Lease>& entry) {
+    const std::shared_ptr<Lease> lease = entry.lock();
+    if (!lease || lease->lost || asked >= lease->renew_until) return true;
+    const Duration left = lease->ends - asked;
+    if (left * 3 <= lease->record.policy.lease * 2) due.push_back(lease);
+    return false;
+  });
+  if (due.empty() || !time_.known()) co_return PassReport{};
+
+  std::vector<Replacement> batch;
+  for (const std::shared_ptr<Lease>& lease : due) {
+    batch.push_back(renewal_of(lease->record, time_.at(asked)));
+  }
+  const std::vector<Replacement> sent = batch;
+  const std::vector<StoreResult<Written>> results = co_await store_.replace(std::move(batch));
+  PAWL_CHECK(results.size() == due.size());
+  PassReport report{.seen = due.size(), .changed = 0};
+  for (std::size_t i = 0; i < due.size(); ++i) {
+    if (results[i]) {
+      time_.observe(results[i]->store_time, asked, clock_.now());
+    } else {
+      metrics_.add(Counter::store_error, to_text(results[i].error()), 1);
+    }
+    if (apply_renewal(*due[i], sent[i], results[i], asked)) ++report.changed;
+  }
+  co_return report;
+}
+
+Task<bool> Engine::may_send(Lease& lease) {
+  for (int round = 0; round < options_.rounds_max; ++round) {
+    if (lease.lost) co_return false;
+    // Asked after every await: the process may have been stopped for a minute in any of them.
+    const BootTime now = clock_.now();
+    if ((lease.ends - now) * 3 >= lease.record.policy.lease) co_return true;
+    if (now >= lease.renew_until) co_return false;
+    const Replacement renewal = renewal_of(lease.record, time_.at(now));
+    const StoreResult<Written> written = co_await replace(renewal);
+    apply_renewal(lease, renewal, written, now);
+    if (!written && written.error() != StoreError::in_doubt) co_return false;
+  }
+  co_return false;
+}
+
+}  // namespace pawl

@@ -1,0 +1,104 @@
+#include <algorithm>
+
+#include "pawl/core/check.hpp"
+#include "pawl/engine.hpp"
+
+namespace pawl {
+
+Task<StoreResult<PassReport>> Engine::sweep() {
+  const StoreResult<Done> synced = co_await sync_time();
+  if (!synced) co_return Unexpected{synced.error()};
+  if (!time_.trusted()) co_return PassReport{};
+  const Instant now = time_.at(clock_.now());
+  const PassQuery query{.now = now, .rows_max = options_.pass_rows_max};
+  const StoreResult<std::vector<Record>> rows = co_await store_.lapsed(query);
+  if (!rows) co_return Unexpected{rows.error()};
+
+  std::vector<Replacement> batch;
+  for (const Record& record : *rows) {
+    std::optional<Record> next = swept(record, now);
+    if (next) batch.push_back({std::move(*next), guard_of(record), std::nullopt});
+  }
+  PassReport report{.seen = rows->size(), .changed = 0};
+  if (batch.empty()) co_return report;
+  const std::vector<StoreResult<Written>> results = co_await store_.replace(std::move(batch));
+  for (const StoreResult<Written>& written : results) {
+    if (!written || !written->mine) continue;  // somebody was quicker, or the next pass sees it again
+    ++report.changed;
+    metrics_.add(Counter::zombie, to_text(status_of(*written->current)), 1);
+  }
+  co_return report;
+}
+
+Task<StoreResult<PassReport>> Engine::reap() {
+  const StoreResult<Done> synced = co_await sync_time();
+  if (!synced) co_return Unexpected{synced.error()};
+  if (!time_.trusted()) co_return PassReport{};
+  const Instant now = time_.at(clock_.now());
+  const PassQuery query{.now = now, .rows_max = options_.pass_rows_max};
+  const StoreResult<std::vector<Record>> rows = co_await store_.past_retention(query);
+  if (!rows) co_return Unexpected{rows.error()};
+
+  PassReport report{.seen = rows->size(), .changed = 0};
+  std::vector<Replacement> changes;
+  std::vector<Erasure> erasures;
+  for (const Record& record : *rows) {
+    std::optional<Reaped> verdict = reaped(record, now);
+    if (!verdict) continue;
+    if (verdict->next) {
+      changes.push_back({std::move(*verdict->next), guard_of(record), std::nullopt});
+    } else {
+      erasures.push_back({record.scope, record.key, guard_of(record)});
+    }
+  }
+  if (!changes.empty()) {
+    const std::vector<StoreResult<Written>> results = co_await store_.replace(std::move(changes));
+    for (const StoreResult<Written>& written : results) {
+      if (!written || !written->mine) continue;
+      ++report.changed;
+      const bool tombstone = status_of(*written->current) == Status::expired;
+      metrics_.add(Counter::pruned, tombstone ? "tombstone" : "abandoned", 1);
+    }
+  }
+  if (!erasures.empty()) {
+    const StoreResult<std::vector<bool>> erased = co_await store_.erase(std::move(erasures));
+    if (!erased) co_return Unexpected{erased.error()};
+    const auto count = static_cast<std::size_t>(std::ranges::count(*erased, true));
+    report.changed += count;
+    if (count > 0) metrics_.add(Counter::pruned, "deleted", count);
+  }
+  co_return report;
+}
+
+Task<Expected<Record, ResolveFailure>> Engine::resolve(Scope scope, Key key, Finding finding,
+                                                       std::string actor, std::string reason) {
+  const StoreResult<Done> synced = co_await sync_time();
+  if (!synced) co_return Unexpected{ResolveFailure{synced.error()}};
+  const Owner author = entropy_.new_owner();
+  StoreError last = StoreError::contended;
+  for (int round = 0; round < options_.rounds_max; ++round) {
+    const StoreResult<std::optional<Record>> found = co_await store_.find(scope, key);
+    if (!found) co_return Unexpected{ResolveFailure{found.error()}};
+    if (!*found) co_return Unexpected{ResolveFailure{NotFound{}}};
+    const Record& record = **found;
+    if (record.owner == author) co_return record;  // our own write, its acknowledgement lost
+    Expected<Record, ResolveRefusal> next =
+        resolved(record, finding, author, time_.at(clock_.now()));
+    if (!next) {
+      metrics_.add(Counter::resolved, "refused", 1);
+      co_return Unexpected{ResolveFailure{next.error()}};
+    }
+    Replacement change{*next, guard_of(record), AuditEntry{actor, "resolve", reason}};
+    const StoreResult<Written> written = co_await replace(std::move(change));
+    if (written && written->mine) {
+      const bool completed = status_of(*written->current) == Status::completed;
+      metrics_.add(Counter::resolved, completed ? "completed" : "not_executed", 1);
+      co_return *written->current;
+    }
+    if (!written) last = written.error();
+    if (!written && written.error() != StoreError::in_doubt) break;
+  }
+  co_return Unexpected{ResolveFailure{last}};
+}
+
+}  // namespace pawl

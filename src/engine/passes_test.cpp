@@ -1,0 +1,188 @@
+#include <gtest/gtest.h>
+
+#include "src/engine/world_for_tests.hpp"
+
+namespace pawl {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::a_request;
+using testing::refusal;
+using testing::run;
+using testing::World;
+
+Record reserved(World& world, Engine& engine, const Policy& policy = {}) {
+  StoreResult<Reservation> reservation = run(engine.reserve(a_request(), policy));
+  PAWL_CHECK(reservation && kind_of(reservation->decision) == DecisionKind::execute);
+  PAWL_CHECK(world.status() == Status::in_progress);
+  return reservation->record;
+}
+
+TEST(Renew, KeepsALivingOwnersLeaseForAsLongAsItsUpstreamMayTake) {
+  World world;
+  Engine engine = world.node();
+  const std::shared_ptr<Lease> lease = engine.hold(reserved(world, engine));
+  for (int tick = 0; tick < 3; ++tick) {
+    world.clock.advance(10s);
+    EXPECT_EQ(run(engine.renew())->changed, 1U);
+  }
+  Engine other = world.node();
+  EXPECT_EQ(run(other.sweep())->seen, 0U);
+  // upstream_timeout and the time to settle are over: a hung owner does not hold a key for ever.
+  world.clock.advance(10s);
+  EXPECT_EQ(run(engine.renew())->seen, 0U);
+  world.clock.advance(31s);
+  EXPECT_EQ(run(other.sweep())->changed, 1U);
+  EXPECT_EQ(world.status(), Status::unknown);
+}
+
+TEST(Renew, LeavesALeaseAloneUntilAThirdOfItIsGone) {
+  World world;
+  Engine engine = world.node();
+  const std::shared_ptr<Lease> lease = engine.hold(reserved(world, engine));
+  world.clock.advance(9s);
+  EXPECT_EQ(run(engine.renew())->seen, 0U);
+  world.clock.advance(1s);
+  EXPECT_EQ(run(engine.renew())->seen, 1U);
+}
+
+TEST(Renew, NoticesThatTheRecordWasTakenOver) {
+  World world;
+  Engine engine = world.node();
+  Policy policy;
+  policy.on_lease_expiry = OnLeaseExpiry::retry;
+  const std::shared_ptr<Lease> lease = engine.hold(reserved(world, engine, policy));
+  world.clock.advance(31s);
+  Engine other = world.node();
+  world.pay(other, policy);
+  EXPECT_EQ(run(engine.renew())->changed, 0U);
+  EXPECT_TRUE(lease->lost);
+  EXPECT_FALSE(run(engine.may_send(*lease)));
+}
+
+TEST(Sweep, FollowsThePolicyStoredWithTheAttempt) {
+  struct Row {
+    OnLeaseExpiry expiry;
+    Mode mode;
+    Status becomes;
+  };
+  for (const Row& row : {Row{OnLeaseExpiry::unknown, Mode::sync, Status::unknown},
+                         Row{OnLeaseExpiry::retry, Mode::sync, Status::failed_retryable},
+                         Row{OnLeaseExpiry::resume, Mode::sync, Status::in_progress}}) {
+    World world;
+    Engine engine = world.node();
+    Policy policy;
+    policy.on_lease_expiry = row.expiry;
+    policy.mode = row.mode;
+    const Record before = reserved(world, engine, policy);
+    world.clock.advance(30s);
+    ASSERT_TRUE(run(engine.sweep()));
+    EXPECT_EQ(world.status(), row.becomes);
+    EXPECT_EQ(world.record().fence, before.fence);
+  }
+}
+
+TEST(Sweep, DoesNothingBeforeTheLeaseIsOver) {
+  World world;
+  Engine engine = world.node();
+  reserved(world, engine);
+  world.clock.advance(30s - 1us);
+  EXPECT_EQ(run(engine.sweep())->seen, 0U);
+  world.clock.advance(1us);
+  EXPECT_EQ(run(engine.sweep())->changed, 1U);
+  EXPECT_EQ(world.metrics.count(Counter::zombie, "unknown"), 1U);
+}
+
+TEST(Reap, DeletesFinishedRecordsPastRetentionAndNothingElse) {
+  World world;
+  Engine engine = world.node();
+  world.pay(engine);
+  world.clock.advance(48h - 1us);
+  EXPECT_EQ(run(engine.reap())->changed, 0U);
+  world.clock.advance(1us);
+  EXPECT_EQ(run(engine.reap())->changed, 1U);
+  EXPECT_TRUE(world.store.records().empty());
+}
+
+TEST(Reap, NeverTouchesUnknownOrInProgress) {
+  World world;
+  Engine engine = world.node();
+  reserved(world, engine);
+  world.clock.advance(1000h);
+  EXPECT_EQ(run(engine.reap())->seen, 0U);
+  ASSERT_TRUE(run(engine.sweep()));
+  world.clock.advance(1000h);
+  EXPECT_EQ(run(engine.reap())->seen, 0U);
+  EXPECT_EQ(world.status(), Status::unknown);
+}
+
+TEST(Reap, LeavesATombstoneWhereThePolicyKeepsOneAndPurgesItLater) {
+  World world;
+  Engine engine = world.node();
+  const Policy policy = default_policy(Profile::strict);
+  world.pay(engine, policy);
+  world.clock.advance(48h);
+  EXPECT_EQ(run(engine.reap())->changed, 1U);
+  EXPECT_EQ(world.status(), Status::expired);
+  EXPECT_EQ(refusal(world.pay(engine, policy)), DecisionKind::gone);
+  world.clock.advance(24h * 30);
+  EXPECT_EQ(run(engine.reap())->changed, 1U);
+  EXPECT_TRUE(world.store.records().empty());
+  EXPECT_EQ(world.upstream.charges(), 1);
+}
+
+TEST(Reap, AbandonedPendingBecomesATimeoutThatIsReplayed) {
+  World world;
+  Engine engine = world.node();
+  Policy policy;
+  policy.mode = Mode::async;
+  world.pay(engine, policy);
+  world.clock.advance(48h);
+  EXPECT_EQ(run(engine.reap())->changed, 1U);
+  EXPECT_EQ(refusal(world.pay(engine, policy)), DecisionKind::replay);
+  EXPECT_EQ(std::get<Completed>(world.record().state).response.status, 408);
+}
+
+TEST(Resolve, FoundCompletedIsReplayedForAWholeRetention) {
+  World world;
+  Engine engine = world.node();
+  Policy policy;
+  policy.retention_from = RetentionFrom::created;
+  reserved(world, engine, policy);
+  world.clock.advance(47h);
+  ASSERT_TRUE(run(engine.sweep()));
+  const auto resolved = run(engine.resolve(a_request().scope, a_request().key,
+                                           FoundCompleted{testing::a_stored_response()},
+                                           "webhook", "payment.succeeded"));
+  ASSERT_TRUE(resolved);
+  world.clock.advance(47h);
+  EXPECT_EQ(run(engine.reap())->changed, 0U);
+  EXPECT_EQ(refusal(world.pay(engine)), DecisionKind::replay);
+  EXPECT_EQ(world.upstream.charges(), 0);
+  EXPECT_EQ(world.store.audit().front().second.actor, "webhook");
+}
+
+TEST(Resolve, NotExecutedIsRefusedWhileTheOldOwnerMayStillBeSending) {
+  World world;
+  Engine engine = world.node();
+  reserved(world, engine);
+  world.clock.advance(30s);
+  ASSERT_TRUE(run(engine.sweep()));
+  const auto resolve = [&] {
+    return run(engine.resolve(a_request().scope, a_request().key, FoundNotExecuted{}, "ops",
+                              "not at the provider"));
+  };
+  world.clock.advance(30s - 1us);
+  const auto early = resolve();
+  ASSERT_FALSE(early);
+  EXPECT_EQ(std::get<ResolveRefusal>(early.error()), ResolveRefusal::too_early);
+  world.clock.advance(1us);
+  EXPECT_TRUE(resolve());
+  EXPECT_EQ(world.status(), Status::failed_retryable);
+  const auto again = resolve();
+  ASSERT_FALSE(again);
+  EXPECT_EQ(std::get<ResolveRefusal>(again.error()), ResolveRefusal::not_unknown);
+}
+
+}  // namespace
+}  // namespace pawl

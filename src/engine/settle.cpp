@@ -1,0 +1,108 @@
+#include "pawl/core/check.hpp"
+#include "pawl/engine.hpp"
+
+namespace pawl {
+namespace {
+
+std::optional<AuditEntry> audit_of(const Record& from, const Record& to) {
+  if (status_of(from) == Status::in_progress) return std::nullopt;
+  return AuditEntry{.actor = "owner",
+                    .action = "late-answer",
+                    .reason = "the owner's answer arrived when the record was " +
+                              std::string(to_text(status_of(from))) + "; it is now " +
+                              std::string(to_text(status_of(to)))};
+}
+
+bool may_still_settle(const Record& record) {
+  switch (status_of(record)) {
+    case Status::in_progress:
+    case Status::unknown:
+    case Status::failed_retryable:
+    case Status::pending: return true;  // swept back on an async route: nobody has claimed it yet
+    case Status::completed:
+    case Status::expired: return false;
+  }
+  return false;
+}
+
+bool same_answer(const Record& stored, const Record& ours) {
+  const auto* theirs = std::get_if<Completed>(&stored.state);
+  const auto* mine = std::get_if<Completed>(&ours.state);
+  if (theirs == nullptr || mine == nullptr) return status_of(stored) == status_of(ours);
+  return theirs->response == mine->response;
+}
+
+}  // namespace
+
+Task<StoreResult<Settlement>> Engine::settle(Lease& lease, const Outcome& outcome) {
+  const BootTime deadline = clock_.now() + options_.settle_timeout;
+  Record from = lease.record;
+  const Fence fence = from.fence;
+  for (int tries = 0;; ++tries) {
+    const Record next = settled(from, outcome, time_.at(clock_.now()), options_.settle);
+    Replacement change{next, guard_of(from), audit_of(from, next)};
+    const bool late = change.audit.has_value();
+    const StoreResult<Written> written = co_await replace(std::move(change));
+    if (!written) {
+      // Whatever the error, asking again is harmless: the guard and the owner tell our own write.
+      if (clock_.now() >= deadline) co_return Unexpected{written.error()};
+      co_await pause(tries);
+      continue;
+    }
+    if (written->mine) {
+      lease.lost = true;  // no longer ours to renew
+      if (late) metrics_.add(Counter::late_answer, "", 1);
+      const Settling settling = classify(outcome, from.policy);
+      metrics_.add(Counter::settled, to_text(settling), 1);
+      const bool recorded = same_answer(*written->current, next);
+      if (recorded && next.policy.transactional && settling == Settling::complete &&
+          std::get<Answered>(outcome).response.status < 300) {
+        metrics_.add(Counter::completed_without_commit, "", 1);
+      }
+      co_return Settlement{*written->current, recorded, false};
+    }
+    if (!written->current || written->current->fence != fence) {
+      lease.lost = true;
+      const StoreResult<Done> kept = co_await keep_late_evidence(lease, outcome, deadline);
+      if (!kept) co_return Unexpected{kept.error()};
+      co_return Settlement{written->current.value_or(from), false, true};
+    }
+    if (!may_still_settle(*written->current)) {  // the service's own commit, or a resolve
+      lease.lost = true;
+      co_return Settlement{*written->current, false, false};
+    }
+    // Renewed, swept or doubted meanwhile, and still under our fence: settle from there. Each turn
+    // of this needs somebody else's write, so it ends; the deadline is for a store gone mad.
+    if (clock_.now() >= deadline) co_return Unexpected{StoreError::contended};
+    from = *written->current;
+  }
+}
+
+// The fence has moved on: somebody else owns the key now, and perhaps has executed too. What we
+// learned is kept for whoever reconciles, and it raises an alert.
+Task<StoreResult<Done>> Engine::keep_late_evidence(const Lease& lease, const Outcome& outcome,
+                                                   BootTime deadline) {
+  const Evidence evidence = evidence_of(outcome);
+  if (evidence == Evidence::not_sent) co_return Done{};  // nothing happened: nothing to keep
+  metrics_.add(Counter::double_execution, to_text(evidence), 1);
+  LateEvidence late;
+  late.scope = lease.record.scope;
+  late.key = lease.record.key;
+  late.fence = lease.record.fence;
+  late.owner = lease.record.owner;
+  late.fingerprint = lease.record.fingerprint;
+  late.attempt = lease.record.attempt;
+  late.evidence = evidence;
+  if (const auto* answer = std::get_if<Answered>(&outcome)) {
+    late.response = storable(answer->response, options_.settle);
+  }
+  late.detail = "the record had been taken over when this outcome arrived";
+  for (int tries = 0;; ++tries) {
+    const StoreResult<Done> kept = co_await store_.keep_evidence(late);
+    if (kept || clock_.now() >= deadline) co_return kept;
+    metrics_.add(Counter::store_error, to_text(kept.error()), 1);
+    co_await pause(tries);
+  }
+}
+
+}  // namespace pawl
