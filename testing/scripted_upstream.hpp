@@ -23,7 +23,8 @@ class ScriptedUpstream final : public Upstream {
   // Every send from here on. The default charges and answers 201.
   void answer(Step step) { step_ = std::move(step); }
 
-  // Where a process may stop for a while, or somebody else may act. Each runs once, in the next send.
+  // Where a process may stop for a while, or somebody else may act. Each runs once, in the next
+  // send.
   std::function<void()> before_gate;
   std::function<void()> after_gate;
   std::function<void()> before_answer;

@@ -12,15 +12,16 @@
 namespace pawl::testing {
 
 // One empty store. Every `connect` opens another way into the same data, as a second node would; a
-// store that lives in the process gives the same object each time. Connections are used from several
-// threads and may outlive each other, but not the harness.
+// store that lives in the process gives the same object each time. Connections are used from
+// several threads and may outlive each other, but not the harness.
 class StoreHarness {
  public:
   virtual ~StoreHarness() = default;
   virtual std::shared_ptr<Store> connect() = 0;
 
-  // What the port itself cannot show: the audit entries, and the late evidence, written about a key,
-  // oldest first. Nothing at all where a harness has no way to look; tests that need it are skipped.
+  // What the port itself cannot show: the audit entries, and the late evidence, written about a
+  // key, oldest first. Nothing at all where a harness has no way to look; tests that need it are
+  // skipped.
   virtual std::optional<std::vector<AuditEntry>> audit(const Scope& /*scope*/, const Key& /*key*/) {
     return std::nullopt;
   }

@@ -23,8 +23,9 @@
 namespace pawl {
 
 struct EngineOptions {
-  int rounds_max = 8;                               // of a write that keeps losing its race
-  Duration settle_timeout = std::chrono::seconds(10);  // how long an outcome is tried to be recorded
+  int rounds_max = 8;  // of a write that keeps losing its race
+  Duration settle_timeout =
+      std::chrono::seconds(10);  // how long an outcome is tried to be recorded
   Duration retry_pause = std::chrono::milliseconds(50);  // doubled per try, with jitter
   Duration retry_pause_max = std::chrono::seconds(2);
   std::size_t pass_rows_max = 500;
@@ -39,10 +40,10 @@ struct Reservation {
 
 // A record we own, kept alive by `renew` until it is settled or given up.
 struct Lease {
-  Record record;       // in_progress, with the lease as last confirmed
-  BootTime ends;       // by the node's own clock
+  Record record;         // in_progress, with the lease as last confirmed
+  BootTime ends;         // by the node's own clock
   BootTime renew_until;  // past this a hung owner does not hold its key any longer
-  bool lost = false;   // somebody else settled it or took it over
+  bool lost = false;     // somebody else settled it or took it over
 };
 
 // What became of an execution.
@@ -75,7 +76,8 @@ using Guarded = std::variant<Refused, Executed, Unreserved>;
 
 class Engine {
  public:
-  Engine(Store& store, Clock& clock, Entropy& entropy, Metrics& metrics, EngineOptions options = {});
+  Engine(Store& store, Clock& clock, Entropy& entropy, Metrics& metrics,
+         EngineOptions options = {});
 
   // Asks the store for its time. Call before the first request, and now and then when idle.
   Task<StoreResult<Done>> sync_time();
@@ -90,8 +92,8 @@ class Engine {
   // Starts keeping a reservation's lease. Hold it until settled; dropping it stops the renewal.
   std::shared_ptr<Lease> hold(const Record& record);
 
-  // May this owner write its first byte? At least a third of the lease must be left, after a renewal
-  // if need be.
+  // May this owner write its first byte? At least a third of the lease must be left, after a
+  // renewal if need be.
   Task<bool> may_send(Lease& lease);
 
   // Records the outcome. Tries until `settle_timeout`; a failure means that the record goes the way
@@ -99,9 +101,9 @@ class Engine {
   Task<StoreResult<Settlement>> settle(Lease& lease, const Outcome& outcome);
 
   // One pass each. Bounded by `pass_rows_max`; any number of nodes may run them at once.
-  Task<StoreResult<PassReport>> renew();   // leases past a third of their time
-  Task<StoreResult<PassReport>> sweep();   // leases of owners that are gone
-  Task<StoreResult<PassReport>> reap();    // records past their retention
+  Task<StoreResult<PassReport>> renew();            // leases past a third of their time
+  Task<StoreResult<PassReport>> sweep();            // leases of owners that are gone
+  Task<StoreResult<PassReport>> reap();             // records past their retention
   Task<StoreResult<PassReport>> release_orphans();  // reservations whose acknowledgement was lost
 
   // The audited way out of `unknown`. `actor` and `reason` are written with it.

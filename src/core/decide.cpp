@@ -24,8 +24,7 @@ bool finished_past_retention(const Record& record, const Attempt& attempt) {
 
 bool same_meaning(const Record& record, const Request& request) {
   if (record.fingerprint == request.fingerprint) return true;
-  return request.meant_then &&
-         request.meant_then(record.fingerprint, record.policy.fingerprint);
+  return request.meant_then && request.meant_then(record.fingerprint, record.policy.fingerprint);
 }
 
 // A new life for a key whose last one is over.
@@ -36,8 +35,8 @@ Record renewed(const Record& record, const Request& request, const Policy& polic
   return next;
 }
 
-// The same record, taken over by this attempt under today's policy. What it means and how far it got
-// stay as they are.
+// The same record, taken over by this attempt under today's policy. What it means and how far it
+// got stay as they are.
 Record taken_over(const Record& record, const Request& request, const Policy& policy,
                   const Attempt& attempt) {
   Record next = record;
@@ -64,7 +63,8 @@ Verdict take_over(const Record& record, const Request& request, const Policy& po
 Verdict decide_in_progress(const Record& record, const InProgress& held, const Request& request,
                            const Policy& policy, const Attempt& attempt) {
   const bool alive = attempt.now < held.locked_until || !attempt.clock_trusted;
-  if (record.owner == attempt.owner) {  // our own claim, confirmed late: nothing was sent under it yet
+  if (record.owner ==
+      attempt.owner) {  // our own claim, confirmed late: nothing was sent under it yet
     if (alive) return {Execute{}, {}};
     Record next = record;
     next.state = InProgress{attempt.now, attempt.now + record.policy.lease};
@@ -119,8 +119,8 @@ Record first_record(const Request& request, const Policy& policy, const Attempt&
 Verdict decide(const Record& record, const Request& request, const Policy& policy,
                const Attempt& attempt) {
   PAWL_CHECK(record.scope == request.scope && record.key == request.key);
-  const bool keeps_tombstones = record.policy.expired == WhenExpired::tombstone ||
-                                policy.expired == WhenExpired::tombstone;
+  const bool keeps_tombstones =
+      record.policy.expired == WhenExpired::tombstone || policy.expired == WhenExpired::tombstone;
   const bool over = finished_past_retention(record, attempt);
   if (status_of(record) == Status::expired || (over && keeps_tombstones)) return {Gone{}, {}};
   if (over) {
@@ -131,7 +131,9 @@ Verdict decide(const Record& record, const Request& request, const Policy& polic
   if (!same_meaning(record, request)) return {Misuse{}, {}};
   return std::visit(
       Overloaded{
-          [&](const Completed& done) -> Verdict { return {Replay{done.response}, {}}; },
+          [&](const Completed& done) -> Verdict {
+            return {Replay{done.response}, {}};
+          },
           [&](const InProgress& held) -> Verdict {
             return decide_in_progress(record, held, request, policy, attempt);
           },
@@ -141,8 +143,12 @@ Verdict decide(const Record& record, const Request& request, const Policy& polic
           [&](const Unknown& doubt) -> Verdict {
             return {Undetermined{std::max(doubt.reconcile_after - attempt.now, Duration{0})}, {}};
           },
-          [&](const Pending&) -> Verdict { return {InFlight{Duration{0}, true}, {}}; },
-          [&](const Expired&) -> Verdict { return {Gone{}, {}}; }},
+          [&](const Pending&) -> Verdict {
+            return {InFlight{Duration{0}, true}, {}};
+          },
+          [&](const Expired&) -> Verdict {
+            return {Gone{}, {}};
+          }},
       record.state);
 }
 

@@ -31,7 +31,8 @@ Settling classify_answer(const Response& response, const StoredPolicy& policy) {
     }
   }
   if (!server_error) return Settling::complete;
-  const bool from_a_gateway = status == 502 || status == 504;  // whoever is behind it may have acted
+  const bool from_a_gateway =
+      status == 502 || status == 504;  // whoever is behind it may have acted
   switch (policy.on_server_error) {
     case OnServerError::store: return Settling::complete;
     case OnServerError::hold: return Settling::doubt;
@@ -42,15 +43,30 @@ Settling classify_answer(const Response& response, const StoredPolicy& policy) {
 
 // A stored answer is for another connection, another time and another trace.
 bool is_stored(const Header& header, const Headers& all) {
-  static constexpr std::array never{
-      "Connection",        "Keep-Alive",   "Proxy-Authenticate", "Proxy-Authorization",
-      "Proxy-Connection",  "TE",           "Trailer",            "Transfer-Encoding",
-      "Upgrade",           "Set-Cookie",   "Date",               "Content-Length",
-      "Via",               "traceparent",  "tracestate",         "b3",
-      "X-B3-TraceId",      "X-B3-SpanId",  "X-B3-ParentSpanId",  "X-B3-Sampled",
-      "X-Amzn-Trace-Id",   "Server-Timing"};
-  if (std::ranges::any_of(
-          never, [&](const char* name) { return same_field_name(name, header.name); })) {
+  static constexpr std::array never{"Connection",
+                                    "Keep-Alive",
+                                    "Proxy-Authenticate",
+                                    "Proxy-Authorization",
+                                    "Proxy-Connection",
+                                    "TE",
+                                    "Trailer",
+                                    "Transfer-Encoding",
+                                    "Upgrade",
+                                    "Set-Cookie",
+                                    "Date",
+                                    "Content-Length",
+                                    "Via",
+                                    "traceparent",
+                                    "tracestate",
+                                    "b3",
+                                    "X-B3-TraceId",
+                                    "X-B3-SpanId",
+                                    "X-B3-ParentSpanId",
+                                    "X-B3-Sampled",
+                                    "X-Amzn-Trace-Id",
+                                    "Server-Timing"};
+  if (std::ranges::any_of(never,
+                          [&](const char* name) { return same_field_name(name, header.name); })) {
     return false;
   }
   return std::ranges::none_of(all, [&](const Header& other) {
@@ -69,13 +85,12 @@ bool is_stored(const Header& header, const Headers& all) {
 }
 
 std::string error_of(const Outcome& outcome) {
-  return std::visit(
-      Overloaded{[](const NotSent& failure) { return "not-sent: " + failure.why; },
-                 [](const Lost& failure) { return "sent: " + failure.why; },
-                 [](const Answered& answer) {
-                   return "answered: " + std::to_string(answer.response.status);
-                 }},
-      outcome);
+  return std::visit(Overloaded{[](const NotSent& failure) { return "not-sent: " + failure.why; },
+                               [](const Lost& failure) { return "sent: " + failure.why; },
+                               [](const Answered& answer) {
+                                 return "answered: " + std::to_string(answer.response.status);
+                               }},
+                    outcome);
 }
 
 void complete(Record& record, StoredResponse response, Instant now) {
@@ -125,10 +140,9 @@ Evidence evidence_of(const Outcome& outcome) {
 
 Settling classify(const Outcome& outcome, const StoredPolicy& policy) {
   return std::visit(
-      Overloaded{
-          [](const NotSent&) { return Settling::release; },
-          [&](const Lost&) { return sent_unanswered(policy); },
-          [&](const Answered& answer) { return classify_answer(answer.response, policy); }},
+      Overloaded{[](const NotSent&) { return Settling::release; },
+                 [&](const Lost&) { return sent_unanswered(policy); },
+                 [&](const Answered& answer) { return classify_answer(answer.response, policy); }},
       outcome);
 }
 

@@ -22,7 +22,8 @@ struct ProblemType {
 // One row per type, in the order of the enumeration. Titles never change: clients may show them.
 constexpr std::array<ProblemType, 23> problem_types{{
     {Problem::key_missing, "key-missing", 400, false, "Idempotency-Key is missing",
-     "This operation needs an Idempotency-Key header. Send a random one, such as a UUID, and repeat "
+     "This operation needs an Idempotency-Key header. Send a random one, such as a UUID, and "
+     "repeat "
      "it on every retry."},
     {Problem::key_invalid, "key-invalid", 400, false, "Idempotency-Key is not valid",
      "Send one Idempotency-Key header whose value is an opaque string, such as a UUID."},
@@ -33,7 +34,8 @@ constexpr std::array<ProblemType, 23> problem_types{{
     {Problem::body_too_large, "body-too-large", 413, false, "The body is too large",
      "The body is larger than this operation accepts."},
     {Problem::key_reused, "key-reused", 422, false, "Idempotency-Key is already used",
-     "This key was first used with another request. Repeat that request unchanged, or use a new key "
+     "This key was first used with another request. Repeat that request unchanged, or use a new "
+     "key "
      "for a new operation."},
     {Problem::in_flight, "in-flight", 409, true,
      "A request is outstanding for this Idempotency-Key",
@@ -53,14 +55,14 @@ constexpr std::array<ProblemType, 23> problem_types{{
      "Wait until running requests finish, then retry with the same key."},
     {Problem::stale_request, "stale-request", 400, false, "The request is too old",
      "The request was made longer ago than this operation accepts."},
-    {Problem::store_unavailable, "store-unavailable", 503, true,
-     "The key could not be reserved",
+    {Problem::store_unavailable, "store-unavailable", 503, true, "The key could not be reserved",
      "Nothing was sent on. Retry with the same key."},
     {Problem::upstream_unreachable, "upstream-unreachable", 502, true,
      "The service could not be reached", "Nothing was sent on. Retry with the same key."},
     {Problem::bad_upstream_response, "bad-upstream-response", 502, true,
      "The service's answer could not be read",
-     "The operation may have happened. Retry with the same key and body, and do not use a new key."},
+     "The operation may have happened. Retry with the same key and body, and do not use a new "
+     "key."},
     {Problem::draining, "draining", 503, true, "This node is shutting down",
      "Nothing was sent on. Retry with the same key."},
     {Problem::bad_request, "bad-request", 400, false, "The request is malformed",
@@ -109,14 +111,23 @@ std::string whole_seconds(Duration duration) {
 constexpr Duration retry_after_max = std::chrono::seconds(5);
 constexpr Duration store_retry_after = std::chrono::seconds(1);
 
-void add_common(Headers& headers, const Dialect& dialect) {
-  if (!dialect.key_as_sent.empty()) headers.push_back({"Idempotency-Key", dialect.key_as_sent});
-  if (!dialect.request_id.empty()) headers.push_back({"Pawl-Request-Id", dialect.request_id});
+// Ours stands in place of whatever the upstream said under that name: never two of a kind.
+void set_header(Headers& headers, std::string_view name, std::string value) {
+  std::erase_if(headers, [&](const Header& old) { return same_field_name(old.name, name); });
+  headers.push_back({std::string(name), std::move(value)});
 }
 
-Response render_in_flight(const InFlight& running, const Dialect& dialect) {
+void add_common(Headers& headers, const Dialect& dialect) {
+  if (!dialect.key_as_sent.empty()) set_header(headers, "Idempotency-Key", dialect.key_as_sent);
+  if (!dialect.request_id.empty()) set_header(headers, "Pawl-Request-Id", dialect.request_id);
+}
+
+Response render_in_flight(const InFlight& running, const Record& record, const Dialect& dialect) {
   const Duration wait = std::clamp<Duration>(running.lease_left, Duration{0}, retry_after_max);
-  if (!running.pending && dialect.in_flight != WhenInFlight::accepted) {
+  // On an async route every duplicate gets 202, also while a worker is at it.
+  const bool accepted = running.pending || record.policy.mode == Mode::async ||
+                        dialect.in_flight == WhenInFlight::accepted;
+  if (!accepted) {
     return render_problem({Problem::in_flight, "", {}, wait}, dialect);
   }
   Response response{.status = 202, .headers = {}, .body = {}};
@@ -171,16 +182,18 @@ Response render(const Decision& decision, const Record& record, const Dialect& d
           [&](const Replay& replay) {
             return render_stored(replay.response, record.expires_at, Delivery::replay, dialect);
           },
-          [&](const InFlight& running) { return render_in_flight(running, dialect); },
+          [&](const InFlight& running) { return render_in_flight(running, record, dialect); },
           [&](const Misuse&) {
             return render_problem({Problem::key_reused, "", {}, {}}, dialect);
           },
           [&](const Undetermined& doubt) {
-            const Duration wait =
-                std::clamp<Duration>(doubt.until_reconciled, retry_after_max, std::chrono::hours(1));
+            const Duration wait = std::clamp<Duration>(doubt.until_reconciled, retry_after_max,
+                                                       std::chrono::hours(1));
             return render_problem({Problem::outcome_unknown, "", {}, wait}, dialect);
           },
-          [&](const Gone&) { return render_problem({Problem::key_expired, "", {}, {}}, dialect); }},
+          [&](const Gone&) {
+            return render_problem({Problem::key_expired, "", {}, {}}, dialect);
+          }},
       decision);
 }
 
@@ -196,8 +209,8 @@ Response render_stored(const StoredResponse& stored, Instant expires_at, Deliver
         R"({"pawl":"body-withheld","detail":"The original answer was too large to keep. It was )"
         R"(delivered to the first request; this status and these header fields are its own."})";
   }
-  response.headers.push_back({"Idempotency-Expires", imf_fixdate(expires_at)});
-  if (delivery == Delivery::replay) response.headers.push_back({"Idempotent-Replayed", "true"});
+  set_header(response.headers, "Idempotency-Expires", imf_fixdate(expires_at));
+  if (delivery == Delivery::replay) set_header(response.headers, "Idempotent-Replayed", "true");
   add_common(response.headers, dialect);
   return response;
 }
@@ -216,7 +229,7 @@ Response render_outcome(const Outcome& outcome, const Record& settled, const Dia
           [&](const Answered& answer) {
             Response response = answer.response;
             if (status_of(settled) == Status::completed) {
-              response.headers.push_back({"Idempotency-Expires", imf_fixdate(settled.expires_at)});
+              set_header(response.headers, "Idempotency-Expires", imf_fixdate(settled.expires_at));
             }
             add_common(response.headers, dialect);
             return response;

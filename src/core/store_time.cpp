@@ -33,7 +33,8 @@ void StoreTime::observe(Instant reported, BootTime asked, BootTime answered) {
   // A quick answer tells more than a slow one: keep the best lower bound that is still possible.
   offset_ = *offset_ > at_most ? at_least : std::max(*offset_, at_least);
 
-  const Duration allowed = std::max(answered - anchored_at_, Duration{0}) * drift_ppm_max / 1'000'000;
+  const Duration allowed =
+      std::max(answered - anchored_at_, Duration{0}) * drift_ppm_max / 1'000'000;
   *anchor_ += std::clamp(*offset_ - *anchor_, -allowed, allowed);
   anchored_at_ = std::max(anchored_at_, answered);
   trusted_ = std::chrono::abs(*offset_ - *anchor_) < jump_max;

@@ -47,9 +47,7 @@ TEST(Guard, DuplicateWhileTheFirstRunsIsAConflict) {
   Engine first = world.node();
   Engine second = world.node();
   DecisionKind seen = DecisionKind::execute;
-  world.upstream.before_answer = [&] {
-    seen = refusal(world.pay(second));
-  };
+  world.upstream.before_answer = [&] { seen = refusal(world.pay(second)); };
   world.pay(first);
   EXPECT_EQ(seen, DecisionKind::in_flight);
   EXPECT_EQ(world.upstream.charges(), 1);

@@ -23,7 +23,8 @@ Task<StoreResult<PassReport>> Engine::sweep() {
   if (batch.empty()) co_return report;
   const std::vector<StoreResult<Written>> results = co_await store_.replace(std::move(batch));
   for (const StoreResult<Written>& written : results) {
-    if (!written || !written->mine) continue;  // somebody was quicker, or the next pass sees it again
+    if (!written || !written->mine)
+      continue;  // somebody was quicker, or the next pass sees it again
     ++report.changed;
     metrics_.add(Counter::zombie, to_text(status_of(*written->current)), 1);
   }

@@ -152,8 +152,8 @@ TEST(Resolve, FoundCompletedIsReplayedForAWholeRetention) {
   world.clock.advance(47h);
   ASSERT_TRUE(run(engine.sweep()));
   const auto resolved = run(engine.resolve(a_request().scope, a_request().key,
-                                           FoundCompleted{testing::a_stored_response()},
-                                           "webhook", "payment.succeeded"));
+                                           FoundCompleted{testing::a_stored_response()}, "webhook",
+                                           "payment.succeeded"));
   ASSERT_TRUE(resolved);
   world.clock.advance(47h);
   EXPECT_EQ(run(engine.reap())->changed, 0U);

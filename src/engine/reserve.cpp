@@ -58,9 +58,9 @@ Task<StoreResult<Reservation>> Engine::reserve(const Request& request, const Pol
   co_return Unexpected{written ? StoreError::contended : written.error()};
 }
 
-// A reservation whose client was told 503. If it is there after all, it is released: not one byte was
-// sent under it. If it is not there it may still arrive (a commit in flight), so it is asked for again
-// until its lease would be over anyway.
+// A reservation whose client was told 503. If it is there after all, it is released: not one byte
+// was sent under it. If it is not there it may still arrive (a commit in flight), so it is asked
+// for again until its lease would be over anyway.
 Task<StoreResult<PassReport>> Engine::release_orphans() {
   PassReport report;
   std::list<Orphan> waiting;

@@ -26,12 +26,9 @@ struct World {
     return run(engine.guard(request, policy, upstream));
   }
 
-  Status status(const Request& request = a_request()) {
-    return status_of(record(request));
-  }
+  Status status(const Request& request = a_request()) { return status_of(record(request)); }
   Record record(const Request& request = a_request()) {
-    const StoreResult<std::optional<Record>> found =
-        run(store.find(request.scope, request.key));
+    const StoreResult<std::optional<Record>> found = run(store.find(request.scope, request.key));
     PAWL_CHECK(found && *found);
     return **found;
   }

@@ -12,8 +12,8 @@
 namespace pawl {
 
 // A request that wants its key. Its meaning was hashed under today's rules; `meant_then` hashes it
-// again under a record's own, so that a rotated secret or a changed rule never turns an honest retry
-// into misuse.
+// again under a record's own, so that a rotated secret or a changed rule never turns an honest
+// retry into misuse.
 struct Request {
   Scope scope;
   Key key;
@@ -80,7 +80,8 @@ struct Verdict {
   std::optional<Record> next;
 };
 
-// The record of a key nobody has used: in_progress under this attempt, or pending on an async route.
+// The record of a key nobody has used: in_progress under this attempt, or pending on an async
+// route.
 Record first_record(const Request& request, const Policy& policy, const Attempt& attempt);
 
 // Design section 3, row by row. Pure: it has never heard of databases or status codes. It may be

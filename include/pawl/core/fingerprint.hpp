@@ -29,8 +29,9 @@ struct RequestContent {
   std::string_view body;
 };
 
-// Which parts of a JSON body count. `include` empty: all of it. `exclude` is applied after `include`.
-// A pointer that leads nowhere is no error: the field is absent. Other bodies always count whole.
+// Which parts of a JSON body count. `include` empty: all of it. `exclude` is applied after
+// `include`. A pointer that leads nowhere is no error: the field is absent. Other bodies always
+// count whole.
 struct FingerprintRules {
   std::vector<json::Pointer> include;
   std::vector<json::Pointer> exclude;
@@ -52,9 +53,9 @@ struct Fingerprinted {
 };
 
 // The fingerprint under the current version and the newest secret (none: plain SHA-256).
-//   application/json and +json: canonical JSON with exact numbers, after the rules; bad JSON is an error
-//   application/x-www-form-urlencoded: decoded pairs sorted by name, repeated names in their order
-//   anything else, and any empty body: the bytes
+//   application/json and +json: canonical JSON with exact numbers, after the rules; bad JSON is an
+//   error application/x-www-form-urlencoded: decoded pairs sorted by name, repeated names in their
+//   order anything else, and any empty body: the bytes
 Expected<Fingerprinted, json::Error> fingerprint(const RequestContent& content,
                                                  const FingerprintRules& rules,
                                                  const FingerprintSecrets& secrets);

@@ -9,7 +9,8 @@
 namespace pawl {
 
 // Specialised beside each enumeration that is written down or configured:
-//   template <> struct Names<Color> { static constexpr std::array<std::pair<Color, std::string_view>, 2> table{{...}}; };
+//   template <> struct Names<Color> { static constexpr std::array<std::pair<Color,
+//   std::string_view>, 2> table{{...}}; };
 template <class Enum>
 struct Names;
 

@@ -54,8 +54,8 @@ struct Policy : StoredPolicy {
 // its old owner can no longer complete (design section 7).
 Policy default_policy(Profile profile, bool transactional = false);
 
-// As the `policy` column holds it: a JSON object that names only what differs from StoredPolicy{} as
-// it was in version 1 (those defaults are frozen; see policy.cpp).
+// As the `policy` column holds it: a JSON object that names only what differs from StoredPolicy{}
+// as it was in version 1 (those defaults are frozen; see policy.cpp).
 std::string encode(const StoredPolicy& policy);
 // Refuses what it does not understand, newer versions included: a record is never reinterpreted.
 Expected<StoredPolicy, std::string> decode_policy(std::string_view text);

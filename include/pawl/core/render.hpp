@@ -54,9 +54,9 @@ struct Dialect {
 
 struct ProblemDetails {
   Problem problem;
-  std::string detail;                     // what to do about it; empty: the type's own words
-  std::optional<int> status;              // where a type has several (outcome-unknown)
-  std::optional<Duration> retry_after;    // whole seconds on the wire, rounded up, at least 1
+  std::string detail;                   // what to do about it; empty: the type's own words
+  std::optional<int> status;            // where a type has several (outcome-unknown)
+  std::optional<Duration> retry_after;  // whole seconds on the wire, rounded up, at least 1
 };
 
 Response render_problem(const ProblemDetails& problem, const Dialect& dialect);

@@ -1,8 +1,8 @@
 // The store's time, as one node knows it between two answers of the store.
 //
-// Every record is dated by the store's clock, so that skew between nodes cannot break a lease. A node
-// learns it from what the store reports and keeps the offset from its own boot clock. The estimate is
-// never ahead of the store: a lease that is over by it is over.
+// Every record is dated by the store's clock, so that skew between nodes cannot break a lease. A
+// node learns it from what the store reports and keeps the offset from its own boot clock. The
+// estimate is never ahead of the store: a lease that is over by it is over.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,8 @@ class StoreTime {
   // An answer that took longer says too little: the process may have been stopped in between.
   static constexpr Duration answer_time_max = std::chrono::seconds(10);
 
-  // The store reported `reported` at some moment between `asked` and `answered` of the node's clock.
+  // The store reported `reported` at some moment between `asked` and `answered` of the node's
+  // clock.
   void observe(Instant reported, BootTime asked, BootTime answered);
 
   [[nodiscard]] bool known() const { return offset_.has_value(); }

@@ -7,16 +7,16 @@
 namespace pawl {
 
 enum class Counter {
-  reserve,              // label: the decision
-  store_error,          // label: the kind
-  settled,              // label: complete, release, doubt
-  late_answer,          // an owner settled after its record had left in_progress
-  double_execution,     // an answer for a fence that has moved on: alert `possible-double-execution`
+  reserve,           // label: the decision
+  store_error,       // label: the kind
+  settled,           // label: complete, release, doubt
+  late_answer,       // an owner settled after its record had left in_progress
+  double_execution,  // an answer for a fence that has moved on: alert `possible-double-execution`
   completed_without_commit,  // a 2xx of a transactional route that did not call pawl.complete
-  zombie,               // swept; label: what it became
-  pruned,               // reaped; label: deleted, tombstone, abandoned
-  resolved,             // label: completed, not_executed, refused
-  lease_lost,           // a renewal found that the record had gone
+  zombie,                    // swept; label: what it became
+  pruned,                    // reaped; label: deleted, tombstone, abandoned
+  resolved,                  // label: completed, not_executed, refused
+  lease_lost,                // a renewal found that the record had gone
 };
 
 class Metrics {

@@ -51,7 +51,8 @@ struct Written {
   Instant store_time;
 };
 
-// Who did what by hand, or against the usual order, and why. Written in the same commit as the change.
+// Who did what by hand, or against the usual order, and why. Written in the same commit as the
+// change.
 struct AuditEntry {
   std::string actor;
   std::string action;  // "resolve", "release", "purge", "late-answer", ...

@@ -19,9 +19,9 @@ class Upstream {
  public:
   virtual ~Upstream() = default;
 
-  // Executes the request once and never again by itself. Calls `gate` exactly once, after everything
-  // that can fail without a byte on the wire. Ends by `deadline` with an outcome of some kind. The
-  // caller keeps the arguments alive.
+  // Executes the request once and never again by itself. Calls `gate` exactly once, after
+  // everything that can fail without a byte on the wire. Ends by `deadline` with an outcome of some
+  // kind. The caller keeps the arguments alive.
   virtual Task<Outcome> send(const Record& attempt, SendGate& gate, BootTime deadline) = 0;
 };
 

@@ -1,0 +1,34 @@
+#include <cstdio>
+
+#include "cmd/pawl/command.hpp"
+
+namespace {
+
+constexpr const char* description =
+    "Pawl makes POST safe to retry: a payment that is sent twice moves money once.";
+
+constexpr const char* footer =
+    "Exit codes: 0 done, 64 wrong usage, 65 bad input.\n"
+    "Start here: printf '{\"amount\":10}' | pawl fingerprint";
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(description, "pawl");
+  app.footer(footer);
+  app.set_version_flag("--version", "pawl " PAWL_VERSION);
+  app.get_formatter()->column_width(30);
+
+  int exit_code = pawl::cmd::exit_ok;
+  pawl::cmd::add_fingerprint(app, exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? pawl::cmd::exit_ok : pawl::cmd::exit_usage;
+  }
+  if (app.get_subcommands().empty()) {
+    std::fputs(app.help().c_str(), stderr);
+    return pawl::cmd::exit_usage;
+  }
+  return exit_code;
+}

@@ -1,0 +1,352 @@
+// Design sections 3 and 4: what an outcome, a lapsed lease, the end of the retention and a finding
+// do to a record.
+#include "pawl/core/outcome.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "pawl/core/json.hpp"
+#include "testing/builders.hpp"
+
+namespace pawl {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::a_stored_response;
+using testing::an_in_progress_record;
+using testing::in_state;
+using testing::some_time;
+
+Outcome answer(int status) { return Answered{{status, {{"Content-Type", "text/plain"}}, "x"}}; }
+Outcome refusal(int status) { return Answered{{status, {{"retry-after", "7"}}, "x"}}; }
+
+struct Row {
+  const char* what;
+  std::vector<Outcome> outcomes;
+  std::function<Settling(const StoredPolicy&)> becomes;
+};
+
+Settling settling_of(OnServerError rule) {
+  if (rule == OnServerError::retry) return Settling::release;
+  return rule == OnServerError::hold ? Settling::doubt : Settling::complete;
+}
+
+// Design section 4, the left column and the right one.
+const std::vector<Row>& evidence_table() {
+  using How = Lost::How;
+  static const auto released_if_transactional = [](auto otherwise) {
+    return
+        [=](const StoredPolicy& p) { return p.transactional ? Settling::release : otherwise(p); };
+  };
+  static const auto doubt = [](const StoredPolicy&) { return Settling::doubt; };
+  static const auto by_refusal = [](const StoredPolicy& p) {
+    return p.on_refusal == OnRefusal::hold ? Settling::doubt : Settling::release;
+  };
+  static const std::vector<Row> table{
+      {"not one byte written", {NotSent{"dns"}}, [](const auto&) { return Settling::release; }},
+      {"written, then timeout, reset, cut off",
+       {Lost{How::timeout, "t"}, Lost{How::reset, "r"}, Lost{How::bad_response, "b"}},
+       released_if_transactional(doubt)},
+      {"full answer 2xx, 3xx, 4xx",
+       {answer(200), answer(201), answer(204), answer(301), answer(400), answer(404), answer(409),
+        answer(422), refusal(202), refusal(404)},
+       [](const auto&) { return Settling::complete; }},
+      {"429", {answer(429), refusal(429)}, by_refusal},
+      {"503 with Retry-After", {refusal(503)}, released_if_transactional(by_refusal)},
+      {"500, 501, other 5xx",
+       {answer(500), answer(501), answer(503), answer(505), answer(599), refusal(500)},
+       released_if_transactional(
+           [](const StoredPolicy& p) { return settling_of(p.on_server_error); })},
+      {"502, 504",
+       {answer(502), answer(504), refusal(502)},
+       released_if_transactional([](const StoredPolicy& p) {
+         return p.on_server_error == OnServerError::store ? Settling::complete : Settling::doubt;
+       })},
+      {"no final HTTP status",
+       {answer(0), answer(101), answer(199), answer(600), answer(999)},
+       released_if_transactional(doubt)},
+  };
+  return table;
+}
+
+std::vector<StoredPolicy> every_policy() {
+  std::vector<StoredPolicy> all;
+  for (const auto& [on_server_error, name] : Names<OnServerError>::table) {
+    for (const OnRefusal on_refusal : {OnRefusal::release, OnRefusal::hold}) {
+      for (const bool transactional : {false, true}) {
+        StoredPolicy policy;
+        policy.on_server_error = on_server_error;
+        policy.on_refusal = on_refusal;
+        policy.transactional = transactional;
+        all.push_back(policy);
+      }
+    }
+  }
+  return all;
+}
+
+TEST(Classify, FollowsTheTableForEveryOutcomeAndPolicy) {
+  for (const Row& row : evidence_table()) {
+    for (const Outcome& outcome : row.outcomes) {
+      for (const StoredPolicy& policy : every_policy()) {
+        EXPECT_EQ(classify(outcome, policy), row.becomes(policy))
+            << row.what << ", outcome " << outcome.index() << ' ' << encode(policy);
+      }
+    }
+  }
+}
+
+TEST(Classify, EvidenceSaysHowFarItGot) {
+  EXPECT_EQ(evidence_of(NotSent{""}), Evidence::not_sent);
+  EXPECT_EQ(evidence_of(Lost{}), Evidence::sent);
+  EXPECT_EQ(evidence_of(answer(500)), Evidence::answered);
+}
+
+Status status_after(Settling settling) {
+  switch (settling) {
+    case Settling::complete: return Status::completed;
+    case Settling::release: return Status::failed_retryable;
+    case Settling::doubt: return Status::unknown;
+  }
+  return Status::expired;
+}
+
+// The states a late answer may find its record in (design section 4; pending: swept back).
+constexpr Status settles_from[]{Status::in_progress, Status::unknown, Status::failed_retryable,
+                                Status::pending};
+
+TEST(Settled, IsWhatTheOutcomeMeansAndKeepsEverythingElse) {
+  const Instant now = some_time() + 50h;  // later than created_at + retention
+  for (const Row& row : evidence_table()) {
+    for (const Outcome& outcome : row.outcomes) {
+      for (StoredPolicy policy : every_policy()) {
+        for (const Status from : settles_from) {
+          for (const RetentionFrom since : {RetentionFrom::completed, RetentionFrom::created}) {
+            policy.retention_from = since;
+            Record held = in_state(an_in_progress_record(), from, some_time() + 1h);
+            held.policy = policy;
+            held.recovery_point = "charged";
+            const Record next = settled(held, outcome, now, {});
+            ASSERT_EQ(status_of(next), status_after(classify(outcome, policy))) << row.what;
+            ASSERT_EQ(broken_invariant(next), std::nullopt) << row.what;
+            const bool completed = status_of(next) == Status::completed;
+            ASSERT_TRUE(!completed || next.expires_at >= now + policy.retention);
+            ASSERT_EQ(next.last_error.empty(), completed);
+            Record unchanged = next;
+            unchanged.state = held.state;
+            unchanged.last_error = held.last_error;
+            unchanged.expires_at = held.expires_at;
+            ASSERT_EQ(unchanged, held) << row.what << ": fence, owner and the rest stay";
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Settled, DoubtRemembersWhenTheLeaseEnded) {
+  const Instant now = some_time() + 1h;
+  const Record held = an_in_progress_record();
+  Record doubted = settled(held, Lost{}, now, {});
+  const Unknown expected{now, some_time() + held.policy.lease};
+  EXPECT_EQ(doubted.state, State(expected));
+  EXPECT_EQ(settled(doubted, Lost{}, now + 1h, {}).state,
+            State(Unknown{now + 1h, expected.locked_until}));
+  doubted.state = FailedRetryable{};
+  EXPECT_EQ(settled(doubted, Lost{}, now, {}).state, State(Unknown{now, now}));
+}
+
+TEST(Settled, ReleaseIsKeptForTheRetention) {
+  Record held = an_in_progress_record();
+  EXPECT_EQ(settled(held, NotSent{}, some_time() + 1h, {}).expires_at, some_time() + 49h);
+  held.policy.retention_from = RetentionFrom::created;
+  EXPECT_EQ(settled(held, NotSent{}, some_time() + 1h, {}).expires_at, some_time() + 48h);
+}
+
+TEST(Settled, AnswerIsStoredAsItWillBeReplayed) {
+  const std::string bytes("\0\xFF{\"b\": 1.0,\n\"a\":2}", 19);
+  const Response response{201,
+                          {{"Content-Type", "application/json"},
+                           {"content-length", "19"},
+                           {"Location", "/p/1"},
+                           {"Set-Cookie", "s=1"},
+                           {"DATE", "today"},
+                           {"Connection", "close, X-Hop ,,x-other"},
+                           {"x-hop", "1"},
+                           {"X-Other", "2"},
+                           {"Keep-Alive", "5"},
+                           {"Transfer-Encoding", "chunked"},
+                           {"Trailer", "t"},
+                           {"Upgrade", "h2c"},
+                           {"traceparent", "00-1"},
+                           {"tracestate", "a=1"},
+                           {"X-B3-TraceId", "1"},
+                           {"Link", "</1>"},
+                           {"Link", "</2>"},
+                           {"X-Hopper", "kept"}},
+                          bytes};
+  const Record next = settled(an_in_progress_record(), Answered{response}, some_time(), {});
+  const StoredResponse& stored = std::get<Completed>(next.state).response;
+  EXPECT_EQ(stored.status, 201);
+  EXPECT_EQ(stored.body, bytes);
+  const Headers kept{{"Content-Type", "application/json"},
+                     {"Location", "/p/1"},
+                     {"Link", "</1>"},
+                     {"Link", "</2>"},
+                     {"X-Hopper", "kept"}};
+  EXPECT_EQ(stored.headers, kept);
+}
+
+TEST(Settled, AnswerTooLargeCompletesWithItsBodyWithheld) {
+  const Outcome outcome = Answered{{200, {}, std::string(100, 'x')}};
+  const auto body_with = [&](std::size_t limit) {
+    const Record next = settled(an_in_progress_record(), outcome, some_time(), {limit});
+    return std::get<Completed>(next.state).response.body;
+  };
+  EXPECT_EQ(body_with(100), std::string(100, 'x'));
+  EXPECT_EQ(body_with(99), std::nullopt);
+}
+
+TEST(SettledDeathTest, CompletedIsImmutableAndATombstoneStaysOne) {
+  for (const Status status : {Status::completed, Status::expired}) {
+    const Record record = in_state(an_in_progress_record(), status, some_time());
+    EXPECT_DEATH(std::ignore = settled(record, answer(200), some_time(), {}), "completed");
+  }
+}
+
+TEST(Swept, LapsedLeasesGoTheWayOfTheirStoredPolicy) {
+  for (const auto& [status, state_name] : Names<Status>::table) {
+    for (const auto& [rule, rule_name] : Names<OnLeaseExpiry>::table) {
+      for (const Mode mode : {Mode::sync, Mode::async}) {
+        for (const Duration over : {-1us, 0us, 3600000000us}) {
+          Record record = in_state(an_in_progress_record(), status, some_time());
+          record.policy.on_lease_expiry = rule;
+          record.policy.mode = mode;
+          const Instant lease_end = some_time() + record.policy.lease;
+          const std::optional<Record> next = swept(record, lease_end + over);
+          const bool lapsed = status == Status::in_progress && over >= 0us;
+          const bool resumed =
+              rule == OnLeaseExpiry::resume;  // by a worker, from its recovery point
+          ASSERT_EQ(next.has_value(), lapsed && !resumed) << state_name << rule_name;
+          if (!next) continue;
+          const bool requeued = rule == OnLeaseExpiry::retry && mode == Mode::async;
+          if (rule == OnLeaseExpiry::unknown) {
+            EXPECT_EQ(next->state, State(Unknown{lease_end + over, lease_end}));
+          } else {
+            EXPECT_EQ(next->state, requeued ? State{Pending{}} : State{FailedRetryable{}});
+          }
+          EXPECT_EQ(next->fence, record.fence);
+          EXPECT_EQ(next->owner, record.owner);
+          EXPECT_EQ(next->attempt, record.attempt + (requeued ? 1 : 0));
+          EXPECT_EQ(next->last_error, "lease-expired");
+          EXPECT_EQ(broken_invariant(*next), std::nullopt);
+        }
+      }
+    }
+  }
+}
+
+TEST(Reaped, OnlyWhatIsPastItsRetentionGoes) {
+  for (const auto& [status, name] : Names<Status>::table) {
+    for (const WhenExpired expired : {WhenExpired::remove, WhenExpired::tombstone}) {
+      for (const Duration past : {-1us, 0us, 3600000000us}) {
+        Record record = in_state(an_in_progress_record(), status, some_time());
+        record.policy.expired = expired;
+        record.request = StoredRequest{"/", {}, "secret"};
+        const Instant now = record.expires_at + past;
+        const std::optional<Reaped> verdict = reaped(record, now);
+        const bool never = status == Status::in_progress || status == Status::unknown;
+        ASSERT_EQ(verdict.has_value(), past >= 0us && !never) << name;
+        if (!verdict) continue;
+        const bool finished = status == Status::completed || status == Status::failed_retryable;
+        const bool tombstone = finished && expired == WhenExpired::tombstone;
+        ASSERT_EQ(verdict->next.has_value(), tombstone || status == Status::pending) << name;
+        if (!verdict->next) continue;
+        EXPECT_EQ(verdict->next->fence, record.fence);
+        EXPECT_EQ(broken_invariant(*verdict->next), std::nullopt);
+        if (!tombstone) continue;
+        EXPECT_EQ(verdict->next->state, State(Expired{}));
+        EXPECT_EQ(verdict->next->expires_at, now + record.policy.tombstone_for);
+        EXPECT_EQ(verdict->next->request, std::nullopt);
+      }
+    }
+  }
+}
+
+TEST(Reaped, AbandonedRequestIsAnsweredWith408) {
+  const Record record = in_state(an_in_progress_record(), Status::pending, some_time());
+  const Instant now = record.expires_at;
+  const Record next = reaped(record, now).value().next.value();
+  const auto& done = std::get<Completed>(next.state);
+  EXPECT_EQ(done.response.status, 408);
+  EXPECT_EQ(done.completed_at, now);
+  EXPECT_EQ(next.expires_at, now + record.policy.retention);
+  EXPECT_EQ(find_header(done.response.headers, "Content-Type"), "application/problem+json");
+  EXPECT_EQ(find_header(done.response.headers, "Pawl-Should-Retry"), "false");
+  const auto document = json::read(done.response.body.value());
+  EXPECT_EQ(document.value().find("type")->text, "urn:pawl:problem:abandoned");
+}
+
+TEST(Reaped, RequestThatAnOwnerHeldBeforeIsDoubtedNotCalledUnsent) {
+  Record held = an_in_progress_record();
+  held.policy.mode = Mode::async;
+  held.policy.on_lease_expiry = OnLeaseExpiry::retry;
+  const Record pending = swept(held, some_time() + 1h).value();
+  const Record next = reaped(pending, pending.expires_at).value().next.value();
+  EXPECT_EQ(next.state, State(Unknown{pending.expires_at, pending.expires_at}));
+  EXPECT_EQ(next.fence, held.fence);
+}
+
+TEST(Resolved, OnlyUnknownRecordsAre) {
+  for (const auto& [status, name] : Names<Status>::table) {
+    for (const Finding& finding :
+         {Finding{FoundCompleted{a_stored_response()}}, Finding{FoundNotExecuted{}}}) {
+      const Record record = in_state(an_in_progress_record(), status, some_time());
+      const auto next = resolved(record, finding, Owner{"operator"}, some_time() + 100h);
+      ASSERT_EQ(next.has_value(), status == Status::unknown) << name;
+      EXPECT_TRUE(next || next.error() == ResolveRefusal::not_unknown) << name;
+    }
+  }
+}
+
+TEST(Resolved, NotExecutedIsTooEarlyUntilTheUpstreamTimeoutAfterTheLease) {
+  Record record = an_in_progress_record();
+  record.policy.upstream_timeout = 45s;
+  record.state = Unknown{some_time(), some_time() + 30s};
+  const Instant safe = some_time() + 75s;
+  for (const Instant now : {some_time(), some_time() + 30s, safe - 1us}) {
+    const auto next = resolved(record, FoundNotExecuted{}, Owner{"operator"}, now);
+    ASSERT_FALSE(next);
+    EXPECT_EQ(next.error(), ResolveRefusal::too_early);
+  }
+  const auto next = resolved(record, FoundNotExecuted{}, Owner{"operator"}, safe);
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->state, State(FailedRetryable{}));
+  EXPECT_EQ(next->fence, record.fence);
+  EXPECT_EQ(next->owner, Owner{"operator"});
+}
+
+TEST(Resolved, FoundAnswerIsKeptForTheWholeRetentionHoweverLateItIs) {
+  for (const RetentionFrom since : {RetentionFrom::completed, RetentionFrom::created}) {
+    for (const Duration late : {Duration(0us), Duration(1h), Duration(1000h)}) {
+      Record record = in_state(an_in_progress_record(), Status::unknown, some_time());
+      record.policy.retention_from = since;
+      record.last_error = "lease-expired";
+      const Instant now = some_time() + late;
+      const auto next =
+          resolved(record, FoundCompleted{a_stored_response()}, Owner{"webhook"}, now);
+      ASSERT_TRUE(next);
+      EXPECT_EQ(next->state, State(Completed{a_stored_response(), now}));
+      EXPECT_EQ(next->expires_at, now + record.policy.retention);
+      EXPECT_EQ(next->fence, record.fence);
+      EXPECT_EQ(next->last_error, "");
+      EXPECT_EQ(broken_invariant(*next), std::nullopt);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace pawl

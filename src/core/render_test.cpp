@@ -1,0 +1,328 @@
+// Design section 10: what a client reads.
+#include "pawl/core/render.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "pawl/core/json.hpp"
+#include "testing/builders.hpp"
+
+namespace pawl {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::a_stored_response;
+using testing::an_in_progress_record;
+using testing::some_time;
+
+struct Row {
+  Problem problem;
+  const char* slug;
+  int status;
+  bool should_retry;
+};
+
+const std::vector<Row>& problem_table() {
+  using enum Problem;
+  static const std::vector<Row> table{
+      {key_missing, "key-missing", 400, false},
+      {key_invalid, "key-invalid", 400, false},
+      {body_invalid, "body-invalid", 400, false},
+      {unauthenticated, "unauthenticated", 401, false},
+      {body_too_large, "body-too-large", 413, false},
+      {key_reused, "key-reused", 422, false},
+      {in_flight, "in-flight", 409, true},
+      {outcome_unknown, "outcome-unknown", 409, true},
+      {abandoned, "abandoned", 408, false},
+      {key_expired, "key-expired", 410, false},
+      {rate_limited, "rate-limited", 429, true},
+      {too_many_keys, "too-many-keys", 429, true},
+      {stale_request, "stale-request", 400, false},
+      {store_unavailable, "store-unavailable", 503, true},
+      {upstream_unreachable, "upstream-unreachable", 502, true},
+      {bad_upstream_response, "bad-upstream-response", 502, true},
+      {draining, "draining", 503, true},
+      {bad_request, "bad-request", 400, false},
+      {uri_too_long, "uri-too-long", 414, false},
+      {expectation_failed, "expectation-failed", 417, false},
+      {headers_too_large, "headers-too-large", 431, false},
+      {not_implemented, "not-implemented", 501, false},
+      {version_not_supported, "version-not-supported", 505, false},
+  };
+  return table;
+}
+
+Dialect a_dialect(Profile profile = Profile::ietf) {
+  return Dialect{.profile = profile,
+                 .in_flight = WhenInFlight::conflict,
+                 .key_as_sent = "\"test-key-00000001\";a=1",
+                 .request_id = "0123abcd",
+                 .status_url = "/_pawl/v1/keys/test-key-00000001"};
+}
+
+std::string field(const Response& response, std::string_view name) {
+  return std::string(find_header(response.headers, name).value_or("(none)"));
+}
+
+long count_of(const Response& response, std::string_view name) {
+  return std::ranges::count_if(response.headers,
+                               [&](const Header& h) { return same_field_name(h.name, name); });
+}
+
+json::Value document_of(const Response& response) {
+  const auto document = json::read(response.body);
+  EXPECT_TRUE(document) << response.body;
+  return document ? *document : json::Value{};
+}
+
+std::string member(const json::Value& document, std::string_view name) {
+  const json::Value* value = document.find(name);
+  return value == nullptr ? "(none)" : value->text;
+}
+
+void expect_error_fields(const Response& response, bool should_retry) {
+  EXPECT_EQ(field(response, "Link"), R"(</_pawl/v1/policy>; rel="describedby")");
+  EXPECT_EQ(field(response, "Pawl-Should-Retry"), should_retry ? "true" : "false");
+  EXPECT_EQ(field(response, "Idempotency-Key"), "\"test-key-00000001\";a=1");
+  EXPECT_EQ(field(response, "Pawl-Request-Id"), "0123abcd");
+  EXPECT_EQ(field(response, "Idempotent-Replayed"), "(none)");
+}
+
+TEST(RenderProblem, IsAProblemDocumentForEveryType) {
+  for (const Profile profile : {Profile::ietf, Profile::strict}) {
+    for (const Row& row : problem_table()) {
+      SCOPED_TRACE(row.slug);
+      const Response response = render_problem({row.problem, "", {}, {}}, a_dialect(profile));
+      EXPECT_EQ(response.status, row.status);
+      EXPECT_EQ(slug_of(row.problem), row.slug);
+      EXPECT_EQ(field(response, "Content-Type"), "application/problem+json");
+      EXPECT_EQ(field(response, "Retry-After"), "(none)");
+      expect_error_fields(response, row.should_retry);
+      const json::Value document = document_of(response);
+      EXPECT_EQ(member(document, "type"), std::string("urn:pawl:problem:") + row.slug);
+      EXPECT_EQ(member(document, "status"), std::to_string(response.status));
+      EXPECT_EQ(member(document, "code"), row.slug);
+      EXPECT_GT(member(document, "title").size(), 10U);
+      EXPECT_GT(member(document, "detail").size(), 10U);
+    }
+  }
+}
+
+TEST(RenderProblem, HasStripesShapeInItsProfileAnd400ForReuse) {
+  for (const Row& row : problem_table()) {
+    SCOPED_TRACE(row.slug);
+    const Response response = render_problem({row.problem, "", {}, {}}, a_dialect(Profile::stripe));
+    EXPECT_EQ(response.status, row.problem == Problem::key_reused ? 400 : row.status);
+    EXPECT_EQ(field(response, "Content-Type"), "application/json");
+    expect_error_fields(response, row.should_retry);
+    const json::Value document = document_of(response);
+    ASSERT_EQ(document.members.size(), 1U);
+    const json::Value* error = document.find("error");
+    ASSERT_NE(error, nullptr);
+    EXPECT_EQ(error->members.size(), 3U);
+    EXPECT_EQ(member(*error, "type"), "idempotency_error");
+    EXPECT_EQ(member(*error, "code"), row.slug);
+    EXPECT_GT(member(*error, "message").size(), 10U);
+  }
+}
+
+TEST(RenderProblem, TellsInItsOwnWordsWhereItIsGivenAny) {
+  const std::string detail = "line\n\"quoted\" \\ \x01 \xC3\xA4";
+  for (const Profile profile : {Profile::ietf, Profile::stripe}) {
+    const ProblemDetails problem{Problem::body_invalid, detail, {}, {}};
+    const json::Value document = document_of(render_problem(problem, a_dialect(profile)));
+    const json::Value* error = document.find("error");
+    EXPECT_EQ(error != nullptr ? member(*error, "message") : member(document, "detail"), detail);
+  }
+}
+
+TEST(RenderProblem, StatusMemberIsTheRealStatusWhereATypeHasSeveral) {
+  for (const int status : {409, 502, 503, 504}) {
+    const ProblemDetails problem{Problem::outcome_unknown, "", status, {}};
+    const Response response = render_problem(problem, a_dialect());
+    EXPECT_EQ(response.status, status);
+    EXPECT_EQ(member(document_of(response), "status"), std::to_string(status));
+  }
+}
+
+struct Wait {
+  Duration duration;
+  const char* seconds;
+};
+
+TEST(RenderProblem, RetryAfterIsWholeSecondsRoundedUpAndAtLeastOne) {
+  const Wait table[]{{-5s, "1"}, {0s, "1"}, {1us, "1"}, {1s, "1"}, {1s + 1us, "2"}, {1h, "3600"}};
+  for (const Wait& row : table) {
+    const ProblemDetails problem{Problem::store_unavailable, "", {}, row.duration};
+    EXPECT_EQ(field(render_problem(problem, a_dialect()), "Retry-After"), row.seconds);
+  }
+}
+
+TEST(RenderProblem, EchoesNothingThatIsNotThere) {
+  const Response response = render_problem({Problem::key_missing, "", {}, {}}, Dialect{});
+  EXPECT_EQ(field(response, "Idempotency-Key"), "(none)");
+  EXPECT_EQ(field(response, "Pawl-Request-Id"), "(none)");
+}
+
+struct Answer {
+  Decision decision;
+  int status;
+  const char* slug;
+  const char* retry_after;
+};
+
+TEST(Render, DecisionsAreTheAnswersOfTheDesign) {
+  const std::vector<Answer> table{
+      {Misuse{}, 422, "key-reused", "(none)"},
+      {Gone{}, 410, "key-expired", "(none)"},
+      {InFlight{0s, false}, 409, "in-flight", "1"},
+      {InFlight{1500ms, false}, 409, "in-flight", "2"},
+      {InFlight{30s, false}, 409, "in-flight", "5"},  // asking again costs one read
+      {Undetermined{0s}, 409, "outcome-unknown", "5"},
+      {Undetermined{90s}, 409, "outcome-unknown", "90"},
+      {Undetermined{100h}, 409, "outcome-unknown", "3600"},
+  };
+  for (const Answer& row : table) {
+    SCOPED_TRACE(row.slug);
+    for (const WhenInFlight in_flight : {WhenInFlight::conflict, WhenInFlight::wait}) {
+      Dialect dialect = a_dialect();
+      dialect.in_flight = in_flight;
+      const Response response = render(row.decision, an_in_progress_record(), dialect);
+      EXPECT_EQ(response.status, row.status);
+      EXPECT_EQ(member(document_of(response), "code"), row.slug);
+      EXPECT_EQ(field(response, "Retry-After"), row.retry_after);
+    }
+  }
+}
+
+void expect_accepted(const Response& response, std::string_view status) {
+  EXPECT_EQ(response.status, 202);
+  EXPECT_EQ(field(response, "Retry-After"), status == "pending" ? "1" : "5");
+  EXPECT_EQ(field(response, "Location"), "/_pawl/v1/keys/test-key-00000001");
+  EXPECT_EQ(field(response, "Idempotency-Key"), "\"test-key-00000001\";a=1");
+  EXPECT_EQ(member(document_of(response), "status"), status);
+}
+
+TEST(Render, PendingAndAcceptedAre202WithThePlaceToAsk) {
+  Dialect dialect = a_dialect();
+  const Record record = an_in_progress_record();
+  expect_accepted(render(InFlight{0s, true}, record, dialect), "pending");
+  dialect.in_flight = WhenInFlight::accepted;
+  expect_accepted(render(InFlight{20s, false}, record, dialect), "in_progress");
+  dialect.status_url.clear();
+  EXPECT_EQ(count_of(render(InFlight{20s, false}, record, dialect), "Location"), 0);
+}
+
+TEST(Render, AsyncRouteAnswers202AlsoWhileAWorkerIsAtIt) {
+  Record record = an_in_progress_record();
+  record.policy.mode = Mode::async;
+  expect_accepted(render(InFlight{20s, false}, record, a_dialect()), "in_progress");
+}
+
+TEST(Render, ReplayIsTheStoredAnswerByteForByte) {
+  const std::string bytes("{\"b\": 1.0,\0\xFF\n\"a\":2}", 19);
+  const StoredResponse stored{402, {{"X-A", "1"}, {"X-A", "2"}, {"content-type", "x/y"}}, bytes, 1};
+  Record record = an_in_progress_record();
+  record.expires_at = some_time();
+  for (const auto& [profile, name] : Names<Profile>::table) {
+    const Response response = render(Replay{stored}, record, a_dialect(profile));
+    EXPECT_EQ(response.status, 402);
+    EXPECT_EQ(response.body, bytes);
+    const Headers expected{{"X-A", "1"},
+                           {"X-A", "2"},
+                           {"content-type", "x/y"},
+                           {"Idempotency-Expires", "Thu, 01 Jan 2026 00:00:00 GMT"},
+                           {"Idempotent-Replayed", "true"},
+                           {"Idempotency-Key", "\"test-key-00000001\";a=1"},
+                           {"Pawl-Request-Id", "0123abcd"}};
+    EXPECT_EQ(response.headers, expected) << name;
+  }
+}
+
+TEST(Render, StoredAnswerToItsOwnClientIsNoReplay) {
+  const Response response =
+      render_stored(a_stored_response("x"), some_time(), Delivery::original, a_dialect());
+  EXPECT_EQ(count_of(response, "Idempotent-Replayed"), 0);
+  EXPECT_EQ(response.status, 201);
+  EXPECT_EQ(response.body, "x");
+}
+
+TEST(Render, WithheldBodySaysSoUnderTheOriginalStatusAndFields) {
+  const StoredResponse stored{201,
+                              {{"Location", "/p/1"},
+                               {"Content-Type", "text/csv"},
+                               {"Content-Encoding", "gzip"},
+                               {"etag", "\"1\""},
+                               {"Content-Digest", "sha-256=:x:"}},
+                              std::nullopt,
+                              1};
+  const Response response = render_stored(stored, some_time(), Delivery::replay, a_dialect());
+  EXPECT_EQ(response.status, 201);
+  EXPECT_EQ(member(document_of(response), "pawl"), "body-withheld");
+  EXPECT_EQ(field(response, "Location"), "/p/1");
+  EXPECT_EQ(field(response, "Content-Type"), "application/json");
+  EXPECT_EQ(field(response, "Idempotent-Replayed"), "true");
+  for (const char* name : {"Content-Encoding", "ETag", "Content-Digest"}) {
+    EXPECT_EQ(count_of(response, name), 0) << name;
+  }
+}
+
+TEST(Render, OurFieldsStandInPlaceOfTheUpstreams) {
+  const char* const ours[]{"Idempotency-Key", "Idempotency-Expires", "Idempotent-Replayed",
+                           "Pawl-Request-Id"};
+  StoredResponse stored = a_stored_response();
+  for (const char* name : ours) stored.headers.push_back({name, "theirs"});
+  const Response replay = render_stored(stored, some_time(), Delivery::replay, a_dialect());
+  for (const char* name : ours) {
+    EXPECT_EQ(count_of(replay, name), 1) << name;
+    EXPECT_NE(field(replay, name), "theirs") << name;
+  }
+}
+
+TEST(RenderOutcome, UpstreamsOwnAnswerIsDeliveredAsItIs) {
+  const Response upstream{500, {{"X-A", "1"}, {"Set-Cookie", "a=b"}}, "boom"};
+  for (const auto& [status, name] : Names<Status>::table) {
+    const Record record = testing::in_state(an_in_progress_record(), status, some_time());
+    const Response response = render_outcome(Answered{upstream}, record, a_dialect());
+    EXPECT_EQ(response.status, 500);
+    EXPECT_EQ(response.body, "boom");
+    EXPECT_EQ(field(response, "Set-Cookie"), "a=b");
+    EXPECT_EQ(field(response, "Pawl-Request-Id"), "0123abcd");
+    EXPECT_EQ(count_of(response, "Idempotent-Replayed"), 0);
+    EXPECT_EQ(count_of(response, "Idempotency-Expires"), status == Status::completed ? 1 : 0)
+        << name;
+  }
+}
+
+struct Trouble {
+  Outcome outcome;
+  int status;
+  const char* slug;
+};
+
+TEST(RenderOutcome, TroubleIsToldByHowFarTheRequestGot) {
+  using How = Lost::How;
+  const std::vector<Trouble> table{
+      {NotSent{"dns"}, 502, "upstream-unreachable"},
+      {Lost{How::timeout, ""}, 504, "outcome-unknown"},
+      {Lost{How::reset, ""}, 502, "outcome-unknown"},
+      {Lost{How::bad_response, ""}, 502, "outcome-unknown"},
+  };
+  for (const Trouble& row : table) {
+    const Response response = render_outcome(row.outcome, an_in_progress_record(), a_dialect());
+    EXPECT_EQ(response.status, row.status) << row.slug;
+    EXPECT_EQ(member(document_of(response), "code"), row.slug);
+    EXPECT_NE(field(response, "Retry-After"), "(none)");
+    expect_error_fields(response, true);
+  }
+}
+
+TEST(RenderDeathTest, ExecutionHasNoAnswerYet) {
+  EXPECT_DEATH(std::ignore = render(Execute{}, an_in_progress_record(), {}), "no answer yet");
+}
+
+}  // namespace
+}  // namespace pawl

@@ -1,0 +1,99 @@
+#include "tests/layers/layers.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <regex>
+
+namespace pawl::layers {
+namespace {
+
+using Prefixes = std::vector<std::string>;
+
+// A folder, and what its files may include besides the standard library. First match wins.
+struct Rule {
+  std::string folder;
+  Prefixes may_include;
+};
+
+const std::vector<Rule>& rules() {
+  static const std::vector<Rule> all{
+      {"include/pawl/core/", {"pawl/core/"}},
+      {"src/core/sha256.cpp", {"pawl/core/", "src/core/", "openssl/"}},
+      {"src/core/", {"pawl/core/", "src/core/"}},
+      {"include/pawl/ports/task.hpp", {"boost/asio/awaitable.hpp"}},
+      {"include/pawl/ports/", {"pawl/core/", "pawl/ports/"}},
+      {"src/ports/", {"pawl/core/", "pawl/ports/"}},
+      {"include/pawl/engine.hpp", {"pawl/core/", "pawl/ports/"}},
+      {"src/engine/", {"pawl/core/", "pawl/ports/", "pawl/engine.hpp", "src/engine/"}},
+      {"src/adapters/memory/", {"pawl/core/", "pawl/ports/", "src/adapters/memory/"}},
+      {"src/adapters/os/",
+       {"pawl/core/", "pawl/ports/", "src/adapters/os/", "boost/asio/", "openssl/rand.h",
+        "time.h"}},
+      {"src/adapters/sqlite/",
+       {"pawl/core/", "pawl/ports/", "src/adapters/sqlite/", "boost/asio/", "boost/system/",
+        "sqlite3.h"}},
+      {"src/adapters/postgres/",
+       {"pawl/core/", "pawl/ports/", "src/adapters/postgres/", "boost/asio/", "boost/system/",
+        "libpq-fe.h"}},
+      {"testing/", {"pawl/core/", "pawl/ports/", "testing/", "boost/asio/"}},
+  };
+  return all;
+}
+
+bool is_test(const std::string& path) {
+  const std::string stem = std::filesystem::path(path).stem().string();
+  return stem.ends_with("_test") || stem.ends_with("_pgtest") || stem.ends_with("_for_tests");
+}
+
+// The standard library has no slash and no dot; POSIX headers are an adapter's affair.
+bool is_standard(const std::string& header) {
+  return header.find('/') == std::string::npos && header.find('.') == std::string::npos;
+}
+
+bool is_posix_in_adapter(const std::string& path, const std::string& header) {
+  static const std::regex posix(R"((sys/)?[a-z_]+\.h)");
+  const bool outside = path.starts_with("src/adapters/") || path.starts_with("testing/");
+  return outside && header != "libpq-fe.h" && header != "sqlite3.h" &&
+         std::regex_match(header, posix);
+}
+
+}  // namespace
+
+std::vector<std::string> violations_in(const std::string& path, const std::string& text) {
+  if (is_test(path)) return {};
+  const auto rule = std::ranges::find_if(
+      rules(), [&](const Rule& candidate) { return path.starts_with(candidate.folder); });
+  if (rule == rules().end()) return {};
+  static const std::regex include_line(R"(^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"])",
+                                       std::regex::multiline);
+  std::vector<std::string> found;
+  for (std::sregex_iterator line(text.begin(), text.end(), include_line), end; line != end;
+       ++line) {
+    const std::string header = (*line)[1];
+    const bool allowed = is_standard(header) || is_posix_in_adapter(path, header) ||
+                         std::ranges::any_of(rule->may_include, [&](const std::string& prefix) {
+                           return header.starts_with(prefix);
+                         });
+    if (!allowed) found.push_back(path + " includes " + header + ": not from " + rule->folder);
+  }
+  return found;
+}
+
+Report check(const std::filesystem::path& root) {
+  Report report;
+  for (const char* folder : {"include", "src", "testing"}) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
+      const std::string extension = entry.path().extension().string();
+      if (extension != ".hpp" && extension != ".cpp") continue;
+      std::ifstream file(entry.path());
+      const std::string text{std::istreambuf_iterator<char>(file), {}};
+      const std::string path = std::filesystem::relative(entry.path(), root).generic_string();
+      std::ranges::move(violations_in(path, text), std::back_inserter(report.violations));
+      ++report.files;
+    }
+  }
+  return report;
+}
+
+}  // namespace pawl::layers
