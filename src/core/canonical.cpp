@@ -116,10 +116,10 @@ void append_escaped(std::string& into, char c) {
     case '\r': into += "\\r"; return;
     default: break;
   }
-  const auto unit = static_cast<std::size_t>(c);
+  const auto unit = static_cast<unsigned char>(c);
   into += "\\u00";
-  into.push_back("01"[unit >> 4]);
-  into.push_back("0123456789abcdef"[unit & 0xF]);
+  into.push_back("01"[unit >> 4U]);
+  into.push_back("0123456789abcdef"[unit & 0xFU]);
 }
 
 bool is_escaped(char c) { return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\'; }

@@ -63,8 +63,8 @@ Verdict take_over(const Record& record, const Request& request, const Policy& po
 Verdict decide_in_progress(const Record& record, const InProgress& held, const Request& request,
                            const Policy& policy, const Attempt& attempt) {
   const bool alive = attempt.now < held.locked_until || !attempt.clock_trusted;
-  if (record.owner ==
-      attempt.owner) {  // our own claim, confirmed late: nothing was sent under it yet
+  // Our own claim, confirmed late: nothing was sent under it yet.
+  if (record.owner == attempt.owner) {
     if (alive) return {Execute{}, {}};
     Record next = record;
     next.state = InProgress{attempt.now, attempt.now + record.policy.lease};

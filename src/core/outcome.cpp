@@ -222,6 +222,8 @@ Expected<Record, ResolveRefusal> resolved(const Record& record, const Finding& f
   Record next = record;
   next.owner = author;
   if (const auto* found = std::get_if<FoundCompleted>(&finding)) {
+    const int status = found->response.status;
+    if (status < 200 || status > 599) return Unexpected{ResolveRefusal::bad_response};
     complete(next, found->response, now);
     return next;
   }

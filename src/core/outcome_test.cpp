@@ -348,5 +348,16 @@ TEST(Resolved, FoundAnswerIsKeptForTheWholeRetentionHoweverLateItIs) {
   }
 }
 
+TEST(Resolved, AnAnswerWithoutAFinalStatusIsRefused) {
+  const Record record = in_state(an_in_progress_record(), Status::unknown, some_time());
+  StoredResponse response = a_stored_response();
+  for (const int status : {0, 100, 199, 600}) {
+    response.status = status;
+    const auto refused = resolved(record, FoundCompleted{response}, Owner{"ops"}, some_time());
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error(), ResolveRefusal::bad_response);
+  }
+}
+
 }  // namespace
 }  // namespace pawl

@@ -142,7 +142,8 @@ TEST(StoredPolicy, VersionOneIsFrozen) {
       R"({"v":1,"mode":"async","transactional":true,"on_lease_expiry":"retry",)"
       R"("on_server_error":"hold","on_refusal":"hold","lease_us":1000000,)"
       R"("upstream_timeout_us":2000000,"retention_us":3000000,"retention_from":"created",)"
-      R"("expired":"tombstone","tombstone_for_us":4000000,"include":["/a","/b/c"],"exclude":["/d"]})";
+      R"("expired":"tombstone","tombstone_for_us":4000000,)"
+      R"("include":["/a","/b/c"],"exclude":["/d"]})";
   EXPECT_EQ(encode(unusual), text);
   EXPECT_EQ(*decode_policy(text), unusual);
 }
@@ -181,6 +182,7 @@ TEST(StoredPolicy, WhatIsNotUnderstoodIsRefused) {
       {R"({"v":1,"lease_us":1e3})", R"(unknown value at "lease_us")"},
       {R"({"v":1,"lease_us":"30s"})", R"(unknown value at "lease_us")"},
       {R"({"v":1,"retention_us":9223372036854775808})", R"(unknown value at "retention_us")"},
+      {R"({"v":1,"retention_us":9223372036854775807})", R"(unknown value at "retention_us")"},
       {R"({"v":1,"include":"/a"})", R"(unknown value at "include")"},
       {R"({"v":1,"include":[1]})", R"(unknown value at "include")"},
       {R"({"v":1,"exclude":["a"]})", R"(unknown value at "exclude")"},

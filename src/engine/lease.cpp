@@ -60,9 +60,12 @@ Task<StoreResult<PassReport>> Engine::renew() {
     if (left * 3 <= lease->record.policy.lease * 2) due.push_back(lease);
     return false;
   });
-  if (due.empty() || !time_.known()) co_return PassReport{};
+  // Nobody takes a record over while the clock is not trusted, and a lease renewed by a clock that is
+  // hours ahead would keep a dead owner's key for hours.
+  if (due.empty() || !time_.known() || !time_.trusted()) co_return PassReport{};
 
   std::vector<Replacement> batch;
+  batch.reserve(due.size());
   for (const std::shared_ptr<Lease>& lease : due) {
     batch.push_back(renewal_of(lease->record, time_.at(asked)));
   }
@@ -83,7 +86,8 @@ Task<StoreResult<PassReport>> Engine::renew() {
 
 Task<bool> Engine::may_send(Lease& lease) {
   for (int round = 0; round < options_.rounds_max; ++round) {
-    if (lease.lost) co_return false;
+    // A lease that was dated by a clock that jumped says nothing about how long it holds.
+    if (lease.lost || !time_.trusted()) co_return false;
     // Asked after every await: the process may have been stopped for a minute in any of them.
     const BootTime now = clock_.now();
     if ((lease.ends - now) * 3 >= lease.record.policy.lease) co_return true;

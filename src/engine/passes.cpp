@@ -4,6 +4,21 @@
 #include "pawl/engine.hpp"
 
 namespace pawl {
+namespace {
+
+std::string_view pruned_label(Status became) {
+  switch (became) {
+    case Status::expired: return "tombstone";
+    case Status::completed: return "abandoned";
+    case Status::unknown: return "unknown";
+    case Status::pending:
+    case Status::in_progress:
+    case Status::failed_retryable: break;
+  }
+  return "other";
+}
+
+}  // namespace
 
 Task<StoreResult<PassReport>> Engine::sweep() {
   const StoreResult<Done> synced = co_await sync_time();
@@ -57,8 +72,7 @@ Task<StoreResult<PassReport>> Engine::reap() {
     for (const StoreResult<Written>& written : results) {
       if (!written || !written->mine) continue;
       ++report.changed;
-      const bool tombstone = status_of(*written->current) == Status::expired;
-      metrics_.add(Counter::pruned, tombstone ? "tombstone" : "abandoned", 1);
+      metrics_.add(Counter::pruned, pruned_label(status_of(*written->current)), 1);
     }
   }
   if (!erasures.empty()) {
@@ -75,6 +89,8 @@ Task<Expected<Record, ResolveFailure>> Engine::resolve(Scope scope, Key key, Fin
                                                        std::string actor, std::string reason) {
   const StoreResult<Done> synced = co_await sync_time();
   if (!synced) co_return Unexpected{ResolveFailure{synced.error()}};
+  // Whether it is too early to say so, and for how long the outcome is kept, is a question of dates.
+  if (!time_.trusted()) co_return Unexpected{ResolveFailure{StoreError::unavailable}};
   const Owner author = entropy_.new_owner();
   StoreError last = StoreError::contended;
   for (int round = 0; round < options_.rounds_max; ++round) {

@@ -5,50 +5,59 @@
 namespace pawl {
 
 Task<StoreResult<Reservation>> Engine::reserve(const Request& request, const Policy& policy) {
-  if (!time_.known()) {
+  if (!time_.known() || !time_.trusted()) {
     const StoreResult<Done> synced = co_await sync_time();
     if (!synced) co_return Unexpected{synced.error()};
   }
-  const Attempt attempt = new_attempt();
-  const Record fresh = first_record(request, policy, attempt);
+  Attempt attempt = new_attempt();
+  if (!attempt.clock_trusted) co_return co_await look_up(request, policy, attempt);
 
   bool in_doubt = false;  // a write of ours may be there although nobody said so
-  StoreResult<Written> written = co_await insert_or_read(fresh);
+  const Record first = first_record(request, policy, attempt);
+  StoreResult<Written> written = co_await insert_or_read(first);
   for (int round = 0; round < options_.rounds_max; ++round) {
     if (!written) {
       if (written.error() != StoreError::in_doubt) break;
       in_doubt = true;
-      // The same owner asks again and learns the truth: inserting is harmless to repeat.
       co_await pause(round);
-      written = co_await insert_or_read(fresh);
-      continue;
     }
-    if (!written->current) {  // it vanished between two looks: the key is free again
-      written = co_await insert_or_read(fresh);
-      continue;
+    // Dated anew in every round, by one look at the clock: the process may have been stopped for
+    // longer than a key is kept, or the store's clock may have jumped and come back.
+    attempt.now = time_.at(clock_.now());
+    attempt.clock_trusted = time_.trusted();
+    std::optional<Verdict> verdict;
+    if (written && written->current) {
+      verdict = decide(*written->current, request, policy, attempt);
     }
-    const Record& current = *written->current;
-    Attempt now = attempt;
-    now.now = std::max(attempt.now, time_.at(clock_.now()));
-    now.clock_trusted = time_.trusted();
-    Verdict verdict = decide(current, request, policy, now);
-    if (!verdict.next) {
-      const bool ours_but_refused =
-          current.owner == attempt.owner && kind_of(verdict.decision) == DecisionKind::undetermined;
+    if (verdict && !verdict->next) {
+      const Record& current = *written->current;
+      const bool ours_but_refused = current.owner == attempt.owner &&
+                                    kind_of(verdict->decision) == DecisionKind::undetermined;
       if (!ours_but_refused) {
-        metrics_.add(Counter::reserve, to_text(kind_of(verdict.decision)), 1);
-        co_return Reservation{std::move(verdict.decision), current};
+        metrics_.add(Counter::reserve, to_text(kind_of(verdict->decision)), 1);
+        co_return Reservation{std::move(verdict->decision), current};
       }
       // Our own claim, swept before its acknowledgement reached us; nothing was sent under it.
       in_doubt = true;
       written = Unexpected{StoreError::contended};
       break;
     }
-    Replacement change{*verdict.next, guard_of(current), std::nullopt};
+    if (!attempt.clock_trusted) {  // whatever is written from here on carries a date
+      written = Unexpected{StoreError::unavailable};
+      break;
+    }
+    if (!verdict) {
+      // In doubt: the same owner asks again and learns the truth; inserting is harmless to repeat.
+      // Or the row vanished between two looks: the key is free again.
+      const Record fresh = first_record(request, policy, attempt);
+      written = co_await insert_or_read(fresh);
+      continue;
+    }
+    Replacement change{*verdict->next, guard_of(*written->current), std::nullopt};
     written = co_await replace(std::move(change));
     if (written && written->mine) {
-      metrics_.add(Counter::reserve, to_text(kind_of(verdict.decision)), 1);
-      co_return Reservation{std::move(verdict.decision), *written->current};
+      metrics_.add(Counter::reserve, to_text(kind_of(verdict->decision)), 1);
+      co_return Reservation{std::move(verdict->decision), *written->current};
     }
   }
   if (in_doubt) {
@@ -56,6 +65,20 @@ Task<StoreResult<Reservation>> Engine::reserve(const Request& request, const Pol
     orphans_.push_back({request.scope, request.key, attempt.owner, forget_at});
   }
   co_return Unexpected{written ? StoreError::contended : written.error()};
+}
+
+// In place of a reservation while the store's clock is not to be trusted: what needs no date is still
+// answered, replays above all, and new work is refused. A lease or an expiry written by a clock that
+// is hours off would outlive the error.
+Task<StoreResult<Reservation>> Engine::look_up(const Request& request, const Policy& policy,
+                                               const Attempt& attempt) {
+  const StoreResult<std::optional<Record>> found = co_await store_.find(request.scope, request.key);
+  if (!found) co_return Unexpected{found.error()};
+  if (!*found) co_return Unexpected{StoreError::unavailable};
+  Verdict verdict = decide(**found, request, policy, attempt);
+  if (verdict.next) co_return Unexpected{StoreError::unavailable};
+  metrics_.add(Counter::reserve, to_text(kind_of(verdict.decision)), 1);
+  co_return Reservation{std::move(verdict.decision), **found};
 }
 
 // A reservation whose client was told 503. If it is there after all, it is released: not one byte

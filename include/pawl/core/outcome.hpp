@@ -90,12 +90,15 @@ using Finding = std::variant<FoundCompleted, FoundNotExecuted>;
 enum class ResolveRefusal {
   not_unknown,  // somebody else settled or resolved it; look again
   too_early,    // an owner may still be sending: wait until upstream_timeout after the lease's end
+  bad_response,  // the answer found has no final HTTP status (200 to 599)
 };
 
 template <>
 struct Names<ResolveRefusal> {
-  static constexpr NameTable<ResolveRefusal, 2> table{
-      {{ResolveRefusal::not_unknown, "not-unknown"}, {ResolveRefusal::too_early, "too-early"}}};
+  static constexpr NameTable<ResolveRefusal, 3> table{
+      {{ResolveRefusal::not_unknown, "not-unknown"},
+       {ResolveRefusal::too_early, "too-early"},
+       {ResolveRefusal::bad_response, "bad-response"}}};
 };
 
 // `author` becomes the record's owner, so that the author recognises its own write.

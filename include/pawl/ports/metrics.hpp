@@ -14,7 +14,7 @@ enum class Counter {
   double_execution,  // an answer for a fence that has moved on: alert `possible-double-execution`
   completed_without_commit,  // a 2xx of a transactional route that did not call pawl.complete
   zombie,                    // swept; label: what it became
-  pruned,                    // reaped; label: deleted, tombstone, abandoned
+  pruned,                    // reaped; label: deleted, tombstone, abandoned, unknown
   resolved,                  // label: completed, not_executed, refused
   lease_lost,                // a renewal found that the record had gone
 };

@@ -83,7 +83,8 @@ std::vector<Record> MemoryStore::page(const PassQuery& query, Condition conditio
     if (condition(record) && due_at(record) <= query.now) rows.push_back(record);
   }
   std::ranges::stable_sort(rows, {}, due_at);
-  if (rows.size() > query.rows_max) rows.erase(rows.begin() + std::ptrdiff_t(query.rows_max), rows.end());
+  if (rows.size() > query.rows_max)
+    rows.erase(rows.begin() + std::ptrdiff_t(query.rows_max), rows.end());
   return rows;
 }
 
