@@ -26,10 +26,11 @@ function(pawl_program name)
   endif()
 endfunction()
 
-# pawl_test(NAME LABEL unit|contract|e2e|sim SOURCES... LINK targets... [BOOST] [TIMEOUT seconds])
+# pawl_test(NAME LABEL unit|contract|e2e|sim SOURCES... LINK targets... [BOOST] [TOGETHER] [TIMEOUT seconds])
 #   Every TEST becomes a ctest entry, so ctest's summary counts promises, not programs.
+#   TOGETHER: one entry for the whole program, for tests that share a server which takes seconds to start.
 function(pawl_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "BOOST" "LABEL;TIMEOUT" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "BOOST;TOGETHER" "LABEL;TIMEOUT" "SOURCES;LINK")
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
@@ -38,6 +39,11 @@ function(pawl_test name)
   endif()
   pawl_program(${name} ${boost} SOURCES ${arg_SOURCES} LINK ${arg_LINK} GTest::gmock GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+  if(arg_TOGETHER)
+    add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
+    return()
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
 endfunction()

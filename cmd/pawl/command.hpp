@@ -7,10 +7,12 @@ namespace pawl::cmd {
 
 // Exit codes, as sysexits.h has them where it has them.
 inline constexpr int exit_ok = 0;
+inline constexpr int exit_failed = 1;
 inline constexpr int exit_usage = 64;
 inline constexpr int exit_bad_data = 65;
 
 // Each sets `exit_code` when its subcommand was run.
 void add_fingerprint(CLI::App& app, int& exit_code);
+void add_migrate(CLI::App& app, int& exit_code);
 
 }  // namespace pawl::cmd

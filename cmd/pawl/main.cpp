@@ -8,7 +8,7 @@ constexpr const char* description =
     "Pawl makes POST safe to retry: a payment that is sent twice moves money once.";
 
 constexpr const char* footer =
-    "Exit codes: 0 done, 64 wrong usage, 65 bad input.\n"
+    "Exit codes: 0 done, 1 failed, 64 wrong usage, 65 bad input.\n"
     "Start here: printf '{\"amount\":10}' | pawl fingerprint";
 
 }  // namespace
@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
 
   int exit_code = pawl::cmd::exit_ok;
   pawl::cmd::add_fingerprint(app, exit_code);
+  pawl::cmd::add_migrate(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -36,6 +36,7 @@ const std::vector<Rule>& rules() {
       {"src/adapters/postgres/",
        {"pawl/core/", "pawl/ports/", "src/adapters/postgres/", "boost/asio/", "boost/system/",
         "libpq-fe.h"}},
+      {"testing/postgres_server.cpp", {"testing/", "libpq-fe.h"}},
       {"testing/", {"pawl/core/", "pawl/ports/", "testing/", "boost/asio/"}},
   };
   return all;
@@ -43,7 +44,8 @@ const std::vector<Rule>& rules() {
 
 bool is_test(const std::string& path) {
   const std::string stem = std::filesystem::path(path).stem().string();
-  return stem.ends_with("_test") || stem.ends_with("_pgtest") || stem.ends_with("_for_tests");
+  return stem.ends_with("_test") || stem.ends_with("_pgtest") || stem.ends_with("_for_tests") ||
+         stem.ends_with("_fixture") || stem.ends_with("test_support");
 }
 
 // The standard library has no slash and no dot; POSIX headers are an adapter's affair.
@@ -52,7 +54,7 @@ bool is_standard(const std::string& header) {
 }
 
 bool is_posix_in_adapter(const std::string& path, const std::string& header) {
-  static const std::regex posix(R"((sys/)?[a-z_]+\.h)");
+  static const std::regex posix(R"(((sys|arpa|netinet)/)?[a-z_]+\.h)");
   const bool outside = path.starts_with("src/adapters/") || path.starts_with("testing/");
   return outside && header != "libpq-fe.h" && header != "sqlite3.h" &&
          std::regex_match(header, posix);

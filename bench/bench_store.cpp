@@ -1,0 +1,201 @@
+// Reserve and complete, ours against what one writes first, on both stores, with full durability.
+// Ratios within one run; the two sides take turns, so that a noisy machine is noisy for both.
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "bench/naive_postgres.hpp"
+#include "bench/naive_sqlite.hpp"
+#include "bench/report.hpp"
+#include "bench/store_subject.hpp"
+#include "pawl/core/decision.hpp"
+#include "src/adapters/postgres/migrate.hpp"
+#include "src/adapters/postgres/postgres_store.hpp"
+#include "src/adapters/sqlite/sqlite_store.hpp"
+#include "testing/postgres_server.hpp"
+#include "testing/run.hpp"
+
+namespace pawl::bench {
+namespace {
+
+struct Plan {
+  double seconds = 3;
+  int turns = 3;
+  int callers = 64;
+  long rows = 5'000'000;
+  long reaped = 1'000'000;
+  bool sqlite = true;
+  bool postgres = true;
+  std::string json = "build/bench_store.json";
+};
+
+// What is measured on a store of ours: the same for both, so that the figures can be compared.
+struct Bed {
+  std::string name;
+  Subject& ours;
+  Subject& naive;
+  Store& store;
+  // Adds finished rows of another scope: `expired` ones are past their retention already.
+  std::function<void(long rows, bool expired)> fill;
+};
+
+Instant wall_now() { return std::chrono::floor<Duration>(std::chrono::system_clock::now()); }
+
+void compare(Report& report, const Plan& plan, Bed& bed, int callers) {
+  Samples ours;
+  Samples naive;
+  for (int turn = 0; turn < plan.turns; ++turn) {
+    naive.add(bed.naive.run(callers, Seconds(plan.seconds)));
+    ours.add(bed.ours.run(callers, Seconds(plan.seconds)));
+  }
+  const std::string who = bed.name + ", " + std::to_string(callers) + " callers, ";
+  report.add(who + "naive", naive);
+  report.add(who + "pawl", ours);
+  if (callers == 1) {
+    report.ratio(bed.name + ": lone caller's p50, pawl / naive",
+                 ours.percentile(0.5) / naive.percentile(0.5), "<= 1.2");
+    return;
+  }
+  report.ratio(bed.name + ": throughput, pawl / naive", ours.per_second() / naive.per_second(),
+               ">= 6");
+  report.ratio(bed.name + ": p99, pawl / naive", ours.percentile(0.99) / naive.percentile(0.99),
+               "<= 1");
+}
+
+void with_many_rows(Report& report, const Plan& plan, Bed& bed) {
+  if (plan.rows == 0) return;
+  const Seconds seconds(plan.seconds * plan.turns);
+  const Samples empty = bed.ours.run(plan.callers, seconds);
+  std::printf("%s: adding %ld rows ...\n", bed.name.c_str(), plan.rows);
+  std::fflush(stdout);
+  bed.fill(plan.rows, false);
+  const Samples full = bed.ours.run(plan.callers, seconds);
+  report.add(bed.name + ", few rows", empty);
+  report.add(bed.name + ", " + std::to_string(plan.rows) + " rows more", full);
+  report.ratio(bed.name + ": throughput, many rows / few", full.per_second() / empty.per_second(),
+               ">= 0.8");
+}
+
+void while_reaping(Report& report, const Plan& plan, Bed& bed) {
+  if (plan.reaped == 0) return;
+  std::printf("%s: adding %ld expired rows ...\n", bed.name.c_str(), plan.reaped);
+  std::fflush(stdout);
+  bed.fill(plan.reaped, true);
+  const Seconds seconds(plan.seconds * plan.turns);
+  const Samples quiet = bed.ours.run(plan.callers, seconds);
+  std::atomic<bool> stop = false;
+  std::size_t deleted = 0;
+  std::thread reaper([&] { deleted = testing::run(reap_all(bed.store, wall_now(), stop)); });
+  const Samples busy = bed.ours.run(plan.callers, seconds);
+  stop = true;
+  reaper.join();
+  report.add(bed.name + ", reaper quiet", quiet);
+  report.add(bed.name + ", reaper deleted " + std::to_string(deleted), busy);
+  report.ratio(bed.name + ": callers' p99, reaping / quiet",
+               busy.percentile(0.99) / quiet.percentile(0.99), "<= 1.5");
+}
+
+void measure(Report& report, const Plan& plan, Bed bed) {
+  compare(report, plan, bed, plan.callers);
+  compare(report, plan, bed, 1);
+  with_many_rows(report, plan, bed);
+  while_reaping(report, plan, bed);
+}
+
+// Rows as completions leave them, written through the store itself, in large batches.
+void fill_through(Store& store, long rows, bool expired) {
+  constexpr long batch = 1000;
+  const Instant made = expired ? wall_now() - std::chrono::hours(72) : wall_now();
+  const Policy policy;
+  for (long done = 0; done < rows; done += batch) {
+    std::vector<Record> records;
+    for (long i = 0; i < std::min(batch, rows - done); ++i) {
+      Request request;
+      request.scope.text = "tenant-b";
+      request.key.text = random_key();
+      request.fingerprint.text =
+          "1.-.9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+      request.method = "POST";
+      request.path = "/v1/payments";
+      request.route = "payments";
+      const Attempt attempt{.owner = Owner{random_key()}, .now = made};
+      Record record = first_record(request, policy, attempt);
+      StoredResponse response{
+          .status = 201, .headers = {}, .body = sample_body(), .schema_version = 1};
+      record.state = Completed{std::move(response), made};
+      records.push_back(std::move(record));
+    }
+    for (const StoreResult<Written>& written :
+         testing::run(store.insert_or_read(std::move(records)))) {
+      if (!written || !written->mine) throw std::runtime_error("could not fill the store");
+    }
+  }
+}
+
+void bench_sqlite(Report& report, const Plan& plan) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("pawl-bench-" + random_key());
+  std::filesystem::create_directory(folder);
+  {
+    auto store = sqlite::SqliteStore::open((folder / "ours.db").string());
+    if (!store) throw std::runtime_error(store.error());
+    StoreSubject ours(**store);
+    NaiveSqlite naive((folder / "naive.db").string());
+    Store& opened = **store;
+    measure(report, plan, {"SQLite", ours, naive, opened, [&](long rows, bool expired) {
+                             fill_through(opened, rows, expired);
+                           }});
+  }
+  std::filesystem::remove_all(folder);
+}
+
+void bench_postgres(Report& report, const Plan& plan) {
+  testing::PostgresServer server({.fsync = true,
+                                  .configuration = "max_connections = 100\nshared_buffers = 512MB\n"
+                                                   "max_wal_size = 4GB\n"});
+  if (const auto migrated = postgres::migrate(server.url()); !migrated) {
+    throw std::runtime_error(migrated.error());
+  }
+  auto store = postgres::PostgresStore::open(server.url());
+  if (!store) throw std::runtime_error(store.error());
+  StoreSubject ours(**store);
+  NaivePostgres naive(server.url(), plan.callers);
+  Store& opened = **store;
+  measure(report, plan, {"PostgreSQL", ours, naive, opened, [&](long rows, bool expired) {
+                           fill_through(opened, rows, expired);
+                           server.query("VACUUM ANALYZE pawl.keys");
+                         }});
+}
+
+}  // namespace
+}  // namespace pawl::bench
+
+int main(int argc, char** argv) {
+  pawl::bench::Plan plan;
+  CLI::App app("Reserve and complete on each store, ours against the naive way; ratios in one run",
+               "bench_store");
+  app.add_option("--seconds", plan.seconds, "Length of one turn")->capture_default_str();
+  app.add_option("--turns", plan.turns, "Turns each side takes")->capture_default_str();
+  app.add_option("--callers", plan.callers, "Concurrent callers")->capture_default_str();
+  app.add_option("--rows", plan.rows, "Rows that are there already; 0: skip")
+      ->capture_default_str();
+  app.add_option("--reaped", plan.reaped, "Expired rows to reap; 0: skip")->capture_default_str();
+  app.add_option("--json", plan.json, "Where the figures go")->capture_default_str();
+  std::string only;
+  app.add_option("--only", only, "sqlite or postgres")
+      ->check(CLI::IsMember({"sqlite", "postgres"}));
+  CLI11_PARSE(app, argc, argv);
+  plan.sqlite = only != "postgres";
+  plan.postgres = only != "sqlite";
+
+  pawl::bench::Report report;
+  if (plan.sqlite) pawl::bench::bench_sqlite(report, plan);
+  if (plan.postgres) pawl::bench::bench_postgres(report, plan);
+  report.print();
+  report.write_json(plan.json);
+  return 0;
+}

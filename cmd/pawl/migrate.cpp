@@ -1,0 +1,90 @@
+// pawl migrate: brings a store's schema up to date, or says what it would do.
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "cmd/pawl/command.hpp"
+#include "pawl/core/json.hpp"
+#include "src/adapters/postgres/migrate.hpp"
+#include "src/adapters/sqlite/sqlite_store.hpp"
+
+namespace pawl::cmd {
+namespace {
+
+struct Options {
+  std::string store;
+  bool dry_run = false;
+  bool status = false;
+  bool json = false;
+};
+
+constexpr std::string_view sqlite_prefix = "sqlite:";
+
+int failed(const std::string& what) {
+  std::cerr << "pawl migrate: " << what << '\n';
+  return exit_failed;
+}
+
+int migrate_sqlite(const Options& options) {
+  if (options.dry_run || options.status) {
+    return failed(
+        "a SQLite store is brought up to date whenever it is opened, so there is nothing "
+        "to look at beforehand; run without --dry-run and --status");
+  }
+  const auto store = sqlite::SqliteStore::open(options.store.substr(sqlite_prefix.size()));
+  if (!store) return failed(store.error());
+  std::cout << (options.json ? "{\"store\":\"sqlite\",\"up_to_date\":true}\n" : "up to date\n");
+  return exit_ok;
+}
+
+void print_json(const postgres::MigrationStatus& status, bool applied) {
+  std::cout << R"({"version_before":)" << status.version_before << R"(,"version_now":)"
+            << status.version_now << (applied ? R"(,"applied":[)" : R"(,"pending":[)");
+  for (const std::string& name : status.pending) {
+    std::cout << (&name == &status.pending.front() ? "" : ",") << json::quote(name);
+  }
+  std::cout << "]}\n";
+}
+
+void print_text(const postgres::MigrationStatus& status, bool applied) {
+  for (const std::string& name : status.pending) {
+    std::cout << (applied ? "applied  " : "pending  ") << name << '\n';
+  }
+  std::cout << "schema version " << status.version_now
+            << (applied || status.pending.empty() ? ": up to date\n" : "\n");
+}
+
+int migrate_postgres(const Options& options) {
+  const bool look_only = options.dry_run || options.status;
+  const auto status = postgres::migrate(options.store, {.dry_run = look_only});
+  if (!status) return failed(status.error());
+  options.json ? print_json(*status, !look_only) : print_text(*status, !look_only);
+  // A script asks "is it up to date?" by the exit code.
+  return options.status && !status->pending.empty() ? exit_failed : exit_ok;
+}
+
+int run(const Options& options) {
+  if (options.store.starts_with(sqlite_prefix)) return migrate_sqlite(options);
+  return migrate_postgres(options);
+}
+
+}  // namespace
+
+void add_migrate(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("migrate", "Bring a store's schema up to date");
+  command->footer(
+      "Safe to run on ten nodes at once: a lock lets one of them do it.\n"
+      "Example: pawl migrate --store postgres://pawl@db/pawl --dry-run\n"
+      "Exit codes: 0 up to date, 1 failed or (--status) something is pending,\n"
+      "64 wrong usage.");
+  command->add_option("--store", options->store, "postgres://..., key=value pairs, or sqlite:PATH")
+      ->required();
+  CLI::Option* dry = command->add_flag("--dry-run", options->dry_run, "Say what would be done");
+  command->add_flag("--status", options->status, "Like --dry-run; exit 1 if not up to date")
+      ->excludes(dry);
+  command->add_flag("--json", options->json, "Print one JSON object");
+  command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace pawl::cmd

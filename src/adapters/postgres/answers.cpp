@@ -1,0 +1,98 @@
+#include <map>
+
+#include "pawl/core/check.hpp"
+#include "src/adapters/postgres/batch.hpp"
+#include "src/adapters/postgres/row.hpp"
+
+namespace pawl::postgres {
+namespace {
+
+constexpr std::size_t clock_field = 9;
+
+// As written by this caller, now or in an earlier try.
+bool is_own_write(const Record& current, const Record& written) {
+  return current.owner == written.owner && guard_of(current) == guard_of(written);
+}
+
+std::string identity_in(const Rows& rows, int row) {
+  return identity_of(Scope{rows.text(row, 0)}, Key{rows.text(row, 1)});
+}
+
+// True where only the stored request kept it from being written.
+bool needs_whole_write(const Write& write, const Record& current) {
+  return write.kind == WriteKind::replace && holds(write.expected, current);
+}
+
+StoreResult<Written> written(const Write& write, const std::optional<Record>& current,
+                             Instant now) {
+  if (!current) return Unexpected{StoreError::unreadable};
+  return Written{is_own_write(*current, write.next), current, now};
+}
+
+}  // namespace
+
+Found read_records(const Rows& rows) {
+  Found found;
+  for (int row = 0; row < rows.count(); ++row) {
+    const Fields fields = [&](std::size_t i) { return rows.field(row, i); };
+    found.insert_or_assign(identity_in(rows, row), decode_record(fields, 0));
+  }
+  return found;
+}
+
+Instant store_time(const std::vector<Rows>& results) {
+  const std::optional<Instant> now = read_instant(results.at(0).text(0, clock_field));
+  PAWL_CHECK(now.has_value());
+  return *now;
+}
+
+Writes answer(const Writes& batch, const std::vector<Rows>& results) {
+  const Instant now = store_time(results);
+  const bool inserting = batch.front()->kind == WriteKind::insert;
+  std::map<std::string, std::string> done;  // identity, and whose record it was
+  for (int row = 0; row < results.at(1).count(); ++row) {
+    done.emplace(identity_in(results[1], row),
+                 inserting ? bytes_of(results[1].text(row, 2)) : std::string());
+  }
+  const Found found = inserting ? read_records(results.at(2)) : Found{};
+  std::map<std::string, const Record*> as_written;
+  Writes unclear;
+  for (const auto& write : batch) {
+    const auto won = done.find(write->identity);
+    const auto other = found.find(write->identity);
+    if (won != done.end() && (!inserting || won->second == write->next.owner.text)) {
+      // The same record twice in a batch: both are told that it is theirs.
+      const Record& first = *as_written.try_emplace(write->identity, &write->next).first->second;
+      write->answer(Written{is_own_write(first, write->next), first, now});
+    } else if (other != found.end()) {
+      write->answer(written(*write, other->second, now));
+    } else {
+      unclear.push_back(write);
+    }
+  }
+  return unclear;
+}
+
+Writes answer_again(const Writes& writes, const std::vector<Rows>& results) {
+  const Instant now = store_time(results);
+  const Found found = read_records(results.at(1));
+  Writes again;
+  for (const auto& write : writes) {
+    const auto row = found.find(write->identity);
+    if (row == found.end()) {
+      // An insertion met a row that was deleted since: it has to try once more.
+      if (write->kind == WriteKind::insert) {
+        again.push_back(write);
+      } else {
+        write->answer(Written{false, std::nullopt, now});
+      }
+    } else if (row->second && needs_whole_write(*write, *row->second)) {
+      again.push_back(write);
+    } else {
+      write->answer(written(*write, row->second, now));
+    }
+  }
+  return again;
+}
+
+}  // namespace pawl::postgres

@@ -1,0 +1,227 @@
+#include "src/adapters/postgres/batch.hpp"
+
+#include <algorithm>
+
+#include "pawl/core/check.hpp"
+#include "pawl/core/sha256.hpp"
+#include "src/adapters/postgres/row.hpp"
+
+namespace pawl::postgres {
+namespace {
+
+std::vector<const Record*> records_of(const Writes& batch) {
+  std::vector<const Record*> records;
+  for (const auto& write : batch) records.push_back(&write->next);
+  return records;
+}
+
+const ColumnInfo& info(Column column) { return columns()[static_cast<std::size_t>(column)]; }
+
+std::vector<Parameter> encode_columns(std::initializer_list<Column> wanted,
+                                      std::span<const Record* const> records) {
+  std::vector<Parameter> parameters;
+  for (const Column column : wanted) parameters.push_back(encode_column(info(column), records));
+  return parameters;
+}
+
+template <class Wanted>
+std::vector<Parameter> encode_columns_where(Wanted wanted, std::span<const Record* const> records) {
+  std::vector<Parameter> parameters;
+  for (const ColumnInfo& column : columns()) {
+    if (wanted(column)) parameters.push_back(encode_column(column, records));
+  }
+  return parameters;
+}
+
+// When a pass has to look at the record; nothing where none ever has to.
+std::optional<Instant> due_at(const Record& record) {
+  switch (status_of(record)) {
+    case Status::in_progress: return std::get<InProgress>(record.state).locked_until;
+    case Status::unknown: return std::get<Unknown>(record.state).reconcile_after;
+    case Status::pending: return record.created_at;
+    case Status::completed:
+    case Status::failed_retryable:
+    case Status::expired: break;
+  }
+  return std::nullopt;
+}
+
+// A lease that only moves on is covered by the row that noted it first: the pass will look, find it
+// renewed, and move that row.
+bool already_noted(const Write& write) {
+  const auto* held = std::get_if<InProgress>(&write.next.state);
+  return write.kind != WriteKind::insert && held != nullptr &&
+         write.expected.status == Status::in_progress && write.expected.locked_until &&
+         *write.expected.locked_until <= held->locked_until;
+}
+
+std::optional<Query> note_due(const Writes& batch, std::int64_t note_id) {
+  std::vector<const Record*> records;
+  ArrayBuilder times(type::instant_array);
+  for (const auto& write : batch) {
+    const std::optional<Instant> time = due_at(write->next);
+    if (!time || already_noted(*write)) continue;
+    records.push_back(&write->next);
+    times.instant(*time);
+  }
+  if (records.empty()) return std::nullopt;
+  Query query{StatementId::note_due, encode_columns({Column::scope_id, Column::idempotency_key,
+                                                     Column::owner, Column::status},
+                                                    records)};
+  query.parameters.push_back(std::move(times).finish());
+  query.parameters.push_back(int64_parameter(note_id));
+  return query;
+}
+
+// Repeating the change gives the same id, so its audit entry is written once.
+std::string audit_id(const Write& write) {
+  std::string change;
+  const auto add = [&](std::string_view part) {
+    change += std::to_string(part.size()) + ':' + std::string(part);
+  };
+  for (const std::string& part :
+       {write.identity, write.next.owner.text, std::to_string(write.next.fence.number),
+        std::to_string(write.expected.fence.number), write.audit->actor, write.audit->action,
+        write.audit->reason}) {
+    add(part);
+  }
+  add(to_text(write.expected.status));
+  add(to_text(status_of(write.next)));
+  const Digest digest = sha256(change);
+  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
+
+std::optional<Query> audit(const Writes& batch) {
+  std::vector<const Record*> records;
+  ArrayBuilder ids(type::bytes_array);
+  ArrayBuilder actors(type::text_array);
+  ArrayBuilder actions(type::text_array);
+  ArrayBuilder reasons(type::text_array);
+  for (const auto& write : batch) {
+    if (!write->audit) continue;
+    records.push_back(&write->next);
+    ids.bytes(audit_id(*write));
+    actors.text(write->audit->actor);
+    actions.text(write->audit->action);
+    reasons.text(write->audit->reason);
+  }
+  if (records.empty()) return std::nullopt;
+  Query query{StatementId::audit, encode_columns({Column::scope_id, Column::idempotency_key,
+                                                  Column::owner, Column::fence, Column::status},
+                                                 records)};
+  for (ArrayBuilder* array : {&ids, &actors, &actions, &reasons}) {
+    query.parameters.push_back(std::move(*array).finish());
+  }
+  return query;
+}
+
+// One row per key. Where several records of the batch want one key, none of them is known to have
+// won, so the row is wanted whoever owns it.
+Query read_others(const Writes& batch) {
+  std::vector<Record> nobody;
+  std::vector<const Record*> records;
+  nobody.reserve(batch.size());
+  for (std::size_t i = 0; i < batch.size();) {
+    std::size_t end = i + 1;
+    while (end < batch.size() && batch[end]->identity == batch[i]->identity) ++end;
+    records.push_back(&batch[i]->next);
+    if (end - i > 1) {
+      Record& any = nobody.emplace_back();
+      any.scope = batch[i]->next.scope;
+      any.key = batch[i]->next.key;
+      records.back() = &any;
+    }
+    i = end;
+  }
+  return {StatementId::read_others,
+          encode_columns({Column::scope_id, Column::idempotency_key, Column::owner}, records)};
+}
+
+std::vector<Query> insert_statements(const Writes& batch, std::int64_t note_id, bool distributed) {
+  const std::vector<const Record*> records = records_of(batch);
+  const bool plain = std::ranges::all_of(
+      records, [](const Record* record) { return is_plain_reservation(*record); });
+  std::vector<Query> queries;
+  queries.push_back(
+      {plain ? StatementId::reserve : StatementId::insert,
+       encode_columns_where(
+           [&](const ColumnInfo& column) { return !plain || column.in_reservation; }, records)});
+  if (!distributed) queries.back().parameters.push_back(int64_parameter(note_id));
+  queries.push_back(read_others(batch));
+  if (distributed) {
+    if (std::optional<Query> note = note_due(batch, note_id)) queries.push_back(std::move(*note));
+  }
+  return queries;
+}
+
+std::vector<Query> replace_statements(const Writes& batch, std::int64_t note_id) {
+  const std::vector<const Record*> records = records_of(batch);
+  const bool all = batch.front()->kind == WriteKind::replace_all;
+  std::vector<Query> queries;
+  queries.push_back(
+      {all ? StatementId::replace_all : StatementId::replace,
+       encode_columns_where(
+           [&](const ColumnInfo& column) { return all || column.column != Column::request; },
+           records)});
+  std::vector<Guard> guards;
+  for (const auto& write : batch) guards.push_back(write->expected);
+  for (Parameter& parameter : guard_parameters(guards)) {
+    queries.back().parameters.push_back(std::move(parameter));
+  }
+  if (std::optional<Query> note = note_due(batch, note_id)) queries.push_back(std::move(*note));
+  if (std::optional<Query> entries = audit(batch)) queries.push_back(std::move(*entries));
+  return queries;
+}
+
+}  // namespace
+
+std::vector<Parameter> guard_parameters(const std::vector<Guard>& guards) {
+  ArrayBuilder fences(type::int64_array);
+  ArrayBuilder statuses(type::text_array);
+  ArrayBuilder leases(type::instant_array);
+  for (const Guard& guard : guards) {
+    // A guard speaks of a lease exactly where the state has one; any other never holds.
+    const bool possible = (guard.status == Status::in_progress) == guard.locked_until.has_value();
+    fences.int64(possible ? guard.fence.number : 0);
+    statuses.bytes(to_text(guard.status));
+    leases.instant(guard.locked_until);
+  }
+  std::vector<Parameter> parameters;
+  parameters.push_back(std::move(fences).finish());
+  parameters.push_back(std::move(statuses).finish());
+  parameters.push_back(std::move(leases).finish());
+  return parameters;
+}
+
+std::vector<Query> statements_for(const Writes& batch, std::int64_t note_id, bool distributed) {
+  switch (batch.front()->kind) {
+    case WriteKind::insert: return insert_statements(batch, note_id, distributed);
+    case WriteKind::replace:
+    case WriteKind::replace_all: return replace_statements(batch, note_id);
+  }
+  return {};
+}
+
+Query find_query(const std::vector<std::pair<Scope, Key>>& keys) {
+  ArrayBuilder scopes(type::text_array);
+  ArrayBuilder names(type::text_array);
+  for (const auto& [scope, key] : keys) {
+    scopes.bytes(scope.text);
+    names.bytes(key.text);
+  }
+  Query query{StatementId::find, {}};
+  query.parameters.push_back(std::move(scopes).finish());
+  query.parameters.push_back(std::move(names).finish());
+  return query;
+}
+
+Query read_again(const Writes& writes) {
+  std::vector<std::pair<Scope, Key>> keys;
+  std::unordered_set<std::string> seen;
+  for (const auto& write : writes) {
+    if (seen.insert(write->identity).second) keys.emplace_back(write->next.scope, write->next.key);
+  }
+  return find_query(keys);
+}
+
+}  // namespace pawl::postgres

@@ -1,0 +1,205 @@
+#include "src/adapters/postgres/connection.hpp"
+
+#include <poll.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "pawl/core/check.hpp"
+
+namespace pawl::postgres {
+namespace {
+
+namespace net = boost::asio;
+using namespace net::experimental::awaitable_operators;
+using Wait = net::posix::descriptor_base;
+
+constexpr auto quietly = net::as_tuple(net::use_awaitable);
+constexpr int binary = 1;
+constexpr const char* lock_timeout = "100ms";
+
+bool is(const char* sqlstate, std::string_view code) {
+  return sqlstate != nullptr && sqlstate == code;
+}
+
+}  // namespace
+
+std::optional<std::string_view> Rows::field(int row, std::size_t column) const {
+  const int number = static_cast<int>(column);
+  if (PQgetisnull(result_.get(), row, number) != 0) return std::nullopt;
+  return std::string_view(PQgetvalue(result_.get(), row, number),
+                          static_cast<std::size_t>(PQgetlength(result_.get(), row, number)));
+}
+
+Connection::Connection(net::any_io_executor executor, PGconn* connection, SessionFacts facts,
+                       const Statements& statements)
+    : socket_(executor, PQsocket(connection)),
+      timer_(executor),
+      connection_(connection, PQfinish),
+      facts_(std::move(facts)),
+      statements_(statements) {
+  usable_ = PQsetnonblocking(connection, 1) == 0 && PQenterPipelineMode(connection) == 1;
+}
+
+// libpq closes the socket itself: Asio must let go of it first.
+Connection::~Connection() {
+  if (socket_.is_open()) socket_.release();
+}
+
+bool Connection::alive() {
+  if (!usable_ || PQstatus(connection_.get()) == CONNECTION_BAD) return false;
+  pollfd readable{PQsocket(connection_.get()), POLLIN, 0};
+  if (::poll(&readable, 1, 0) == 0) return true;  // silence is normal between exchanges
+  // A notice, or the end. Asking tells; a server that went away while we were idle is found here,
+  // before anything is sent that would then be in doubt.
+  usable_ = PQconsumeInput(connection_.get()) == 1 && PQstatus(connection_.get()) == CONNECTION_OK;
+  return usable_;
+}
+
+bool Connection::send(const Query& query) {
+  std::vector<TypeId> types;
+  std::vector<const char*> values;
+  std::vector<int> lengths;
+  std::vector<int> formats;
+  for (const Parameter& parameter : query.parameters) {
+    types.push_back(parameter.type);
+    values.push_back(parameter.bytes.data());
+    lengths.push_back(static_cast<int>(parameter.bytes.size()));
+    formats.push_back(binary);
+  }
+  const int count = static_cast<int>(values.size());
+  const Statement& statement = statements_[query.statement];
+  PGconn* connection = connection_.get();
+  if (!facts_.direct) {
+    expected_.emplace_back(std::nullopt);
+    return PQsendQueryParams(connection, statement.sql.c_str(), count, types.data(), values.data(),
+                             lengths.data(), formats.data(), binary) == 1;
+  }
+  if (!prepared_.test(static_cast<std::size_t>(query.statement))) {
+    expected_.emplace_back(query.statement);
+    if (PQsendPrepare(connection, statement.name.c_str(), statement.sql.c_str(), count,
+                      types.data()) != 1) {
+      return false;
+    }
+  }
+  expected_.emplace_back(std::nullopt);
+  return PQsendQueryPrepared(connection, statement.name.c_str(), count, values.data(),
+                             lengths.data(), formats.data(), binary) == 1;
+}
+
+Task<bool> Connection::wait_readable() {
+  const auto [error] = co_await socket_.async_wait(Wait::wait_read, quietly);
+  co_return !error && PQconsumeInput(connection_.get()) == 1;
+}
+
+Task<bool> Connection::flush() {
+  for (;;) {
+    const int left = PQflush(connection_.get());
+    if (left == 0) co_return true;
+    if (left < 0) co_return false;
+    // Both ways: a server whose answers nobody takes stops reading.
+    const auto woken = co_await (socket_.async_wait(Wait::wait_write, quietly) ||
+                                 socket_.async_wait(Wait::wait_read, quietly));
+    const bool may_read = woken.index() == 1;
+    const auto error = may_read ? std::get<0>(std::get<1>(woken)) : std::get<0>(std::get<0>(woken));
+    if (error || (may_read && PQconsumeInput(connection_.get()) != 1)) co_return false;
+  }
+}
+
+// A null pointer: the connection is broken.
+Task<PGresult*> Connection::next_result() {
+  for (;;) {
+    while (PQisBusy(connection_.get()) != 0) {
+      const bool read = co_await wait_readable();
+      if (!read) co_return nullptr;
+    }
+    PGresult* result = PQgetResult(connection_.get());
+    if (result != nullptr) co_return result;  // else: the end of one statement's results
+    if (PQstatus(connection_.get()) == CONNECTION_BAD) co_return nullptr;
+  }
+}
+
+// A COMMIT may hang for minutes where a synchronous standby is gone: nothing on the server ends
+// that.
+void Connection::arm(Deadline deadline) {
+  timer_.expires_at(deadline);
+  timer_.async_wait(
+      [weak = weak_from_this(), number = ++exchanges_](boost::system::error_code error) {
+        const std::shared_ptr<Connection> self = weak.lock();
+        if (!error && self && self->exchanges_ == number) self->socket_.cancel();
+      });
+}
+
+Expected<std::vector<Rows>, Failure> Connection::broken(const char* why) {
+  usable_ = false;
+  timer_.cancel();
+  const std::string said = PQerrorMessage(connection_.get());
+  return Unexpected{Failure{Failure::Kind::broken, {}, said.empty() ? why : said, false}};
+}
+
+Expected<std::vector<Rows>, Failure> Connection::refused(PGresult* error) {
+  const char* sqlstate = PQresultErrorField(error, PG_DIAG_SQLSTATE);
+  // A pooler that hid itself, or a schema that changed under a prepared statement: do without.
+  const bool stale = is(sqlstate, "26000") || is(sqlstate, "42P05") || is(sqlstate, "0A000");
+  const bool send_again = stale && facts_.direct;
+  if (stale) facts_.direct = false;
+  // It was the primary once. The next connection is looked for from scratch.
+  if (is(sqlstate, "25006")) usable_ = false;
+  return Unexpected{Failure{Failure::Kind::refused, sqlstate == nullptr ? "" : sqlstate,
+                            PQresultErrorMessage(error), send_again}};
+}
+
+Task<Expected<std::vector<Rows>, Failure>> Connection::exchange(std::vector<Query> queries,
+                                                                Deadline deadline) {
+  using Reply = Expected<std::vector<Rows>, Failure>;
+  if (!alive()) {
+    usable_ = false;
+    const char* said = PQerrorMessage(connection_.get());
+    co_return Reply(Unexpected{Failure{Failure::Kind::not_sent, {}, said, false}});
+  }
+  expected_.clear();
+  Query begin{StatementId::begin,
+              {text_parameter(lock_timeout), text_parameter(facts_.synchronous_commit)}};
+  bool sent = send(begin);
+  for (const Query& query : queries) sent = sent && send(query);
+  sent = sent && PQpipelineSync(connection_.get()) == 1;
+  if (!sent) co_return broken("could not send");
+  arm(deadline);
+  const bool flushed = co_await flush();
+  if (!flushed) co_return broken("deadline passed while sending");
+  std::vector<Rows> rows;
+  std::optional<Failure> failure;
+  for (std::size_t position = 0;;) {
+    PGresult* result = co_await next_result();
+    if (result == nullptr) co_return broken("deadline passed while waiting for the answer");
+    Rows owned(result);
+    switch (PQresultStatus(result)) {
+      case PGRES_TUPLES_OK:
+      case PGRES_COMMAND_OK: {
+        PAWL_CHECK(position < expected_.size());
+        const std::optional<StatementId> parsed = expected_[position++];
+        if (parsed) {
+          prepared_.set(static_cast<std::size_t>(*parsed));
+        } else {
+          rows.push_back(std::move(owned));
+        }
+        break;
+      }
+      case PGRES_PIPELINE_SYNC:
+        timer_.cancel();
+        ++exchanges_;  // a timer that has just fired means nothing any more
+        if (failure) co_return Reply(Unexpected{std::move(*failure)});
+        co_return Reply(std::move(rows));
+      case PGRES_PIPELINE_ABORTED: break;
+      default:
+        if (PQstatus(connection_.get()) == CONNECTION_BAD) co_return broken("connection lost");
+        failure = refused(result).error();
+        // Everything had been done and the commit itself failed: on a distributed server that may
+        // leave it in doubt.
+        if (position == expected_.size()) failure->kind = Failure::Kind::broken;
+    }
+  }
+}
+
+}  // namespace pawl::postgres

@@ -1,0 +1,199 @@
+#include "src/adapters/postgres/core.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "pawl/core/check.hpp"
+#include "src/adapters/postgres/evidence.hpp"
+
+namespace pawl::postgres {
+namespace {
+
+namespace net = boost::asio;
+
+// A lane that throws is a bug, and without it every write would hang: stop.
+void lane_ended(std::exception_ptr failure) {
+  if (failure) std::rethrow_exception(failure);
+}
+
+bool is_storable(const Record& record) {
+  return is_text(record.scope.text) && is_text(record.key.text);
+}
+
+}  // namespace
+
+// One lookup that waits for the reader.
+struct PostgresStore::Core::Read {
+  Scope scope;
+  Key key;
+  std::optional<StoreResult<std::optional<Record>>> result;
+};
+
+PostgresStore::Core::Core(std::string url, Options options, bool distributed)
+    : url_(std::move(url)),
+      options_(options),
+      statements_(distributed),
+      keep_running_(context_.get_executor()),
+      chance_(std::random_device{}()),
+      links_{context_.get_executor(), connector_, url_, options_, statements_, health_, chance_},
+      general_(options_, busy_),
+      transactional_(options_, busy_),
+      reader_(links_),
+      background_(links_),
+      passes_(background_),
+      reading_(context_.get_executor()) {
+  const auto released = [this] { wake_lanes(); };
+  for (std::size_t i = 0; i < std::max<std::size_t>(options_.writers, 1); ++i) {
+    lanes_.push_back(std::make_unique<Lane>(links_, general_, busy_, released));
+  }
+  // A service's open transaction holds its row; others must not wait behind it.
+  lanes_.push_back(std::make_unique<Lane>(links_, transactional_, busy_, released));
+  for (const auto& lane : lanes_) net::co_spawn(context_, lane->run(), lane_ended);
+  thread_ = std::thread([this] { context_.run(); });
+}
+
+PostgresStore::Core::~Core() {
+  net::post(context_, [this] {
+    for (const auto& lane : lanes_) lane->stop();
+    reader_.stop();
+    background_.stop();
+    keep_running_.reset();
+  });
+  thread_.join();
+  connector_.join();
+}
+
+WriteQueue& PostgresStore::Core::queue_for(const Write& write) {
+  return write.next.policy.transactional ? transactional_ : general_;
+}
+
+void PostgresStore::Core::wake_lanes() {
+  for (const auto& lane : lanes_) lane->wake();
+}
+
+Task<std::vector<StoreResult<Written>>> PostgresStore::Core::insert(std::vector<Record> fresh) {
+  Writes writes;
+  for (Record& record : fresh) {
+    PAWL_CHECK(!broken_invariant(record));
+    writes.push_back(std::make_shared<Write>());
+    writes.back()->next = std::move(record);
+  }
+  return run(std::move(writes));
+}
+
+Task<std::vector<StoreResult<Written>>> PostgresStore::Core::replace(
+    std::vector<Replacement> batch) {
+  Writes writes;
+  for (Replacement& change : batch) {
+    PAWL_CHECK(!broken_invariant(change.next));
+    writes.push_back(std::make_shared<Write>());
+    writes.back()->kind = WriteKind::replace;
+    writes.back()->next = std::move(change.next);
+    writes.back()->expected = change.expected;
+    writes.back()->audit = std::move(change.audit);
+  }
+  return run(std::move(writes));
+}
+
+Task<std::vector<StoreResult<Written>>> PostgresStore::Core::run(Writes writes) {
+  const auto call = std::make_shared<Call>(executor());
+  call->unanswered = writes.size();
+  for (const auto& write : writes) {
+    write->call = call;
+    write->identity = identity_of(write->next.scope, write->next.key);
+    write->bytes = bytes_of(write->next);
+    WriteQueue& queue = queue_for(*write);
+    if (!is_storable(write->next) || queue.full()) {
+      write->answer(Unexpected{StoreError::unavailable});
+    } else {
+      queue.push(write);
+    }
+  }
+  wake_lanes();
+  co_await wait(*call, writes);
+  std::vector<StoreResult<Written>> results;
+  for (const auto& write : writes) results.push_back(std::move(*write->result));
+  co_return results;
+}
+
+// What is still queued after its time was never sent. What is under way is waited for: its exchange
+// has a deadline of its own.
+Task<void> PostgresStore::Core::wait(Call& call, const Writes& writes) {
+  while (call.unanswered > 0) {
+    call.finished.expires_after(options_.operation_timeout);
+    co_await call.finished.async_wait(net::as_tuple(net::use_awaitable));
+    if (call.unanswered > 0) give_up(writes);
+  }
+}
+
+void PostgresStore::Core::give_up(const Writes& writes) {
+  for (const auto& write : writes) {
+    if (write->result || !write->queued) continue;
+    queue_for(*write).remove(*write);
+    write->queued = false;
+    write->answer(Unexpected{StoreError::unavailable});
+  }
+}
+
+Task<StoreResult<std::optional<Record>>> PostgresStore::Core::find(Scope scope, Key key) {
+  // What no row can hold is in none.
+  if (!is_text(scope.text) || !is_text(key.text)) co_return std::optional<Record>{};
+  const auto read = std::make_shared<Read>();
+  read->scope = std::move(scope);
+  read->key = std::move(key);
+  reads_.push_back(read);
+  co_await reading_.take();
+  // Whoever's turn it is reads for all who wait; often that is done already.
+  if (!read->result) co_await read_all();
+  reading_.give();
+  co_return std::move(*read->result);
+}
+
+Task<void> PostgresStore::Core::read_all() {
+  const std::vector<std::shared_ptr<Read>> waiting = std::exchange(reads_, {});
+  std::vector<std::pair<Scope, Key>> keys;
+  std::unordered_set<std::string> seen;
+  for (const auto& read : waiting) {
+    if (seen.insert(identity_of(read->scope, read->key)).second) {
+      keys.emplace_back(read->scope, read->key);
+    }
+  }
+  std::vector<Query> queries;
+  queries.push_back(find_query(keys));
+  const Session::Reply reply = co_await reader_.exchange(std::move(queries));
+  Found found;
+  if (reply) found = read_records(reply->at(1));
+  for (const auto& read : waiting) {
+    const auto row = found.find(identity_of(read->scope, read->key));
+    if (!reply) {
+      // Nothing is written by reading, so nothing is in doubt.
+      const StoreError error = store_error(reply.error());
+      read->result = Unexpected{error == StoreError::in_doubt ? StoreError::unavailable : error};
+    } else if (row == found.end()) {
+      read->result = std::optional<Record>{};
+    } else if (!row->second) {
+      read->result = Unexpected{StoreError::unreadable};
+    } else {
+      read->result = row->second;
+    }
+  }
+}
+
+Task<StoreResult<Instant>> PostgresStore::Core::time() {
+  std::vector<Query> nothing;
+  const Session::Reply reply = co_await reader_.exchange(std::move(nothing));
+  if (!reply) co_return StoreResult<Instant>(Unexpected{StoreError::unavailable});
+  co_return store_time(*reply);
+}
+
+Task<StoreResult<Done>> PostgresStore::Core::keep_evidence(LateEvidence evidence) {
+  std::vector<Query> queries;
+  queries.push_back(evidence_query(evidence));
+  const Session::Reply reply = co_await background_.exchange(std::move(queries));
+  if (!reply) co_return StoreResult<Done>(Unexpected{store_error(reply.error())});
+  co_return Done{};
+}
+
+}  // namespace pawl::postgres

@@ -1,0 +1,65 @@
+// What runs on the store's thread: queues, lanes, sessions.
+#pragma once
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <thread>
+
+#include "src/adapters/postgres/lane.hpp"
+#include "src/adapters/postgres/passes.hpp"
+#include "src/adapters/postgres/postgres_store.hpp"
+#include "src/adapters/postgres/session.hpp"
+
+namespace pawl::postgres {
+
+class PostgresStore::Core {
+ public:
+  Core(std::string url, Options options, bool distributed);
+  ~Core();
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
+  [[nodiscard]] boost::asio::any_io_executor executor() { return context_.get_executor(); }
+  [[nodiscard]] const Health& health() const { return health_; }
+
+  // These run on `executor()`.
+  Task<std::vector<StoreResult<Written>>> insert(std::vector<Record> fresh);
+  Task<std::vector<StoreResult<Written>>> replace(std::vector<Replacement> batch);
+  Task<StoreResult<std::optional<Record>>> find(Scope scope, Key key);
+  Task<StoreResult<Instant>> time();
+  Task<StoreResult<Done>> keep_evidence(LateEvidence evidence);
+  Passes& passes() { return passes_; }
+
+ private:
+  struct Read;
+
+  Task<std::vector<StoreResult<Written>>> run(Writes writes);
+  Task<void> wait(Call& call, const Writes& writes);
+  void give_up(const Writes& writes);
+  Task<void> read_all();
+  WriteQueue& queue_for(const Write& write);
+  void wake_lanes();
+
+  const std::string url_;
+  const Options options_;
+  const Statements statements_;
+  boost::asio::io_context context_{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> keep_running_;
+  boost::asio::thread_pool connector_{1};
+  Health health_;
+  std::mt19937_64 chance_;
+  const LinkContext links_;
+  BusyKeys busy_;
+  WriteQueue general_;
+  WriteQueue transactional_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  Session reader_;
+  Session background_;
+  Passes passes_;
+  std::vector<std::shared_ptr<Read>> reads_;
+  Turn reading_;
+  std::thread thread_;
+};
+
+}  // namespace pawl::postgres

@@ -1,0 +1,153 @@
+#include "src/adapters/postgres/lane.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "src/adapters/postgres/failures.hpp"
+
+namespace pawl::postgres {
+namespace {
+
+namespace net = boost::asio;
+
+constexpr auto quietly = net::as_tuple(net::use_awaitable);
+
+void answer_all(const Writes& batch, StoreError error) {
+  for (const auto& write : batch) {
+    if (!write->result) write->answer(Unexpected{error});
+  }
+}
+
+}  // namespace
+
+Lane::Lane(const LinkContext& context, WriteQueue& queue, BusyKeys& busy,
+           std::function<void()> released)
+    : context_(context),
+      queue_(queue),
+      busy_(busy),
+      released_(std::move(released)),
+      link_(context),
+      idle_(context.executor) {}
+
+void Lane::stop() {
+  stopped_ = true;
+  link_.stop();
+  idle_.cancel();
+}
+
+Deadline Lane::deadline() const {
+  return std::chrono::steady_clock::now() + context_.options.operation_timeout;
+}
+
+Task<void> Lane::run() {
+  while (!stopped_) {
+    if (queue_.empty()) {
+      idle_.expires_at(Deadline::max());
+      co_await idle_.async_wait(quietly);
+      continue;
+    }
+    // Connected first, taken then: what waits for a server that is away runs into its own deadline.
+    const std::shared_ptr<Connection> connection = co_await link_.get(Deadline::max());
+    if (!connection) continue;
+    Writes batch = queue_.take();
+    if (batch.empty()) {  // all that waits is about keys that another lane has on its way
+      idle_.expires_at(Deadline::max());
+      co_await idle_.async_wait(quietly);
+      continue;
+    }
+    co_await write(batch);
+    finish(batch);
+  }
+}
+
+void Lane::finish(const Writes& batch) {
+  for (const auto& write : batch) {
+    if (!write->queued) busy_.erase(write->identity);
+  }
+  released_();
+}
+
+// A batch, and where one row spoils it for the others, its halves, their halves, ...
+Task<void> Lane::write(Writes batch) {
+  std::vector<Writes> parts;
+  parts.push_back(std::move(batch));
+  while (!parts.empty()) {
+    const Writes part = std::move(parts.back());
+    parts.pop_back();
+    const std::shared_ptr<Connection> connection = co_await link_.get(deadline());
+    if (!connection) {
+      answer_all(part, StoreError::unavailable);
+      continue;
+    }
+    Writes split;
+    co_await attempt(*connection, part, split);
+    if (split.empty()) continue;
+    const auto middle = split.begin() + static_cast<std::ptrdiff_t>(split.size() / 2);
+    parts.emplace_back(middle, split.end());
+    parts.emplace_back(split.begin(), middle);
+    if (parts.back().empty()) parts.pop_back();
+  }
+}
+
+Task<void> Lane::attempt(Connection& connection, const Writes& batch, Writes& split) {
+  const auto note_id = static_cast<std::int64_t>(context_.chance() >> 1U);
+  std::vector<Query> queries = statements_for(batch, note_id, context_.statements.distributed());
+  const auto results = co_await connection.exchange(std::move(queries), deadline());
+  if (!results) {
+    fail(batch, results.error(), split);
+    co_return;
+  }
+  context_.health.good();
+  const Writes unclear = answer(batch, *results);
+  if (!unclear.empty()) co_await clear_up(connection, unclear);
+}
+
+// Rare, so it costs a second round trip there rather than a lookup of every row in the first.
+Task<void> Lane::clear_up(Connection& connection, Writes unclear) {
+  std::vector<Query> queries;
+  queries.push_back(read_again(unclear));
+  const auto results = co_await connection.exchange(std::move(queries), deadline());
+  if (!results) {
+    answer_all(unclear, StoreError::in_doubt);
+    co_return;
+  }
+  go_again(answer_again(unclear, *results));
+}
+
+void Lane::go_again(const Writes& writes) {
+  for (const auto& write : writes) {
+    if (write->kind == WriteKind::replace) write->kind = WriteKind::replace_all;
+    queue_.put_back(write);
+  }
+}
+
+void Lane::fail(const Writes& batch, const Failure& failure, Writes& split) {
+  switch (failure.kind) {
+    case Failure::Kind::not_sent:
+      for (const auto& write : batch) queue_.put_back(write);
+      return;
+    case Failure::Kind::broken:
+      context_.health.bad("PostgreSQL: " + failure.message);
+      answer_all(batch, StoreError::in_doubt);
+      return;
+    case Failure::Kind::refused: break;
+  }
+  if (failure.send_again) {
+    split = batch;
+    return;
+  }
+  switch (remedy_for(failure.sqlstate)) {
+    case Remedy::split:
+      if (batch.size() > 1) {
+        split = batch;
+      } else {
+        answer_all(batch, error_of_one_row(failure.sqlstate));
+      }
+      return;
+    case Remedy::give_up:
+      context_.health.bad("PostgreSQL: " + failure.message);
+      answer_all(batch, StoreError::unavailable);
+  }
+}
+
+}  // namespace pawl::postgres

@@ -1,0 +1,44 @@
+// A lane: one connection that writes one batch after the other. What arrives while a batch commits
+// becomes the next one; a lone write goes at once.
+#pragma once
+
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <random>
+
+#include "src/adapters/postgres/batch.hpp"
+#include "src/adapters/postgres/link.hpp"
+#include "src/adapters/postgres/queue.hpp"
+
+namespace pawl::postgres {
+
+class Lane {
+ public:
+  // `released` is called whenever keys are free again: another lane may have waited for them.
+  Lane(const LinkContext& context, WriteQueue& queue, BusyKeys& busy,
+       std::function<void()> released);
+
+  // Runs until stopped.
+  Task<void> run();
+  void wake() { idle_.cancel(); }
+  void stop();
+
+ private:
+  Task<void> write(Writes batch);
+  Task<void> attempt(Connection& connection, const Writes& batch, Writes& split);
+  Task<void> clear_up(Connection& connection, Writes unclear);
+  void fail(const Writes& batch, const Failure& failure, Writes& split);
+  void go_again(const Writes& writes);
+  void finish(const Writes& batch);
+  [[nodiscard]] Deadline deadline() const;
+
+  LinkContext context_;
+  WriteQueue& queue_;
+  BusyKeys& busy_;
+  std::function<void()> released_;
+  Link link_;
+  boost::asio::steady_timer idle_;
+  bool stopped_ = false;
+};
+
+}  // namespace pawl::postgres

@@ -1,0 +1,136 @@
+#include "src/adapters/postgres/link.hpp"
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "src/adapters/postgres/run_on.hpp"
+
+namespace pawl::postgres {
+namespace {
+
+namespace net = boost::asio;
+
+using Owned = std::unique_ptr<PGconn, decltype(&PQfinish)>;
+
+constexpr std::chrono::milliseconds pause_min{20};
+constexpr std::chrono::milliseconds pause_max{1000};
+
+std::string first_line(std::string_view message) {
+  return std::string(message.substr(0, message.find('\n')));
+}
+
+constexpr const char* who_is_there =
+    "SELECT pg_backend_pid(), current_setting('fsync'), current_setting('synchronous_commit'),"
+    " current_setting('default_transaction_isolation'), pg_is_in_recovery(),"
+    " current_setting('transaction_read_only')";
+
+Expected<SessionFacts, std::string> examine(PGconn* connection, const Options& options) {
+  const std::unique_ptr<PGresult, decltype(&PQclear)> result(PQexec(connection, who_is_there),
+                                                             PQclear);
+  if (PQresultStatus(result.get()) != PGRES_TUPLES_OK || PQntuples(result.get()) != 1) {
+    return Unexpected{first_line(PQerrorMessage(connection))};
+  }
+  const auto field = [&](int i) { return std::string(PQgetvalue(result.get(), 0, i)); };
+  if (field(4) == "t" || field(5) == "on") {
+    return Unexpected{std::string("the server is read-only (a standby?)")};
+  }
+  if (field(1) != "on" && !options.allow_lossy_store) {
+    return Unexpected{
+        std::string("the server runs with fsync = off and may forget what it acknowledged; set "
+                    "allow_lossy_store = true to accept that")};
+  }
+  if (field(3) != "read committed") {
+    return Unexpected{"default_transaction_isolation is '" + field(3) +
+                      "' and must be 'read committed' for this role and database"};
+  }
+  SessionFacts facts;
+  // A pooler makes up the process id it tells its clients.
+  facts.direct = field(0) == std::to_string(PQbackendPID(connection));
+  facts.synchronous_commit = field(2) == "off" ? "on" : field(2);
+  return facts;
+}
+
+Task<Expected<Established, std::string>> establish_there(std::string url, Options options) {
+  co_return establish(url, options);
+}
+
+}  // namespace
+
+Expected<Established, std::string> establish(const std::string& url, const Options& options) {
+  const std::string timeout = std::to_string(options.connect_timeout.count());
+  // Later ones win: the connection string may set a timeout of its own, but not the encoding.
+  const std::array<const char*, 5> names{"connect_timeout", "fallback_application_name", "dbname",
+                                         "client_encoding", nullptr};
+  const std::array<const char*, 5> values{timeout.c_str(), "pawl", url.c_str(), "UTF8", nullptr};
+  Owned connection(PQconnectdbParams(names.data(), values.data(), 1), PQfinish);
+  if (PQstatus(connection.get()) != CONNECTION_OK) {
+    return Unexpected{first_line(PQerrorMessage(connection.get()))};
+  }
+  // Notices are the server's log's business, not our standard error's.
+  PQsetNoticeReceiver(
+      connection.get(), [](void*, const PGresult*) {}, nullptr);
+  Expected<SessionFacts, std::string> facts = examine(connection.get(), options);
+  if (!facts) return Unexpected{facts.error()};
+  return Established{std::move(connection), std::move(*facts)};
+}
+
+void Health::good() {
+  const std::lock_guard lock(mutex_);
+  trouble_.reset();
+}
+
+void Health::bad(std::string why) {
+  const std::lock_guard lock(mutex_);
+  trouble_ = std::move(why);
+}
+
+std::optional<std::string> Health::trouble() const {
+  const std::lock_guard lock(mutex_);
+  return trouble_;
+}
+
+Link::Link(LinkContext context) : context_(context), pause_(context.executor) {}
+
+void Link::stop() {
+  stopped_ = true;
+  pause_.cancel();
+}
+
+// Doubles from 20 ms to 1 s; half of it is chance, so that nodes do not come back in step.
+Task<bool> Link::pause(Deadline deadline) {
+  const int doublings = std::min(failures_++, 10);
+  const auto whole = std::min(pause_min * (1 << doublings), pause_max);
+  const auto chance = std::chrono::milliseconds(context_.chance() %
+                                                static_cast<std::uint64_t>(whole.count() / 2 + 1));
+  const Deadline until = std::chrono::steady_clock::now() + whole / 2 + chance;
+  pause_.expires_at(std::min(until, deadline));
+  co_await pause_.async_wait(net::as_tuple(net::use_awaitable));
+  co_return !stopped_ && until < deadline;
+}
+
+Task<std::shared_ptr<Connection>> Link::get(Deadline deadline) {
+  while (!stopped_) {
+    if (connection_ && connection_->alive()) co_return connection_;
+    if (connection_) context_.health.bad("connection to PostgreSQL lost");
+    connection_.reset();
+    Task<Expected<Established, std::string>> task =
+        run_on(context_.connector.get_executor(), establish_there(context_.url, context_.options));
+    Expected<Established, std::string> established = co_await std::move(task);
+    if (established) {
+      failures_ = 0;
+      context_.health.good();
+      connection_ =
+          std::make_shared<Connection>(context_.executor, established->connection.release(),
+                                       established->facts, context_.statements);
+      continue;
+    }
+    context_.health.bad("PostgreSQL: " + established.error());
+    const bool again = co_await pause(deadline);
+    if (!again) break;
+  }
+  co_return nullptr;
+}
+
+}  // namespace pawl::postgres

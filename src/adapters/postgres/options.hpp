@@ -1,0 +1,24 @@
+// What may be chosen about a PostgreSQL store, and what bounds it.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+
+namespace pawl::postgres {
+
+struct Options {
+  // Accept a server that may forget what it acknowledged (fsync = off).
+  bool allow_lossy_store = false;
+  // How long an operation may wait for its turn, and then how long for the server's answer.
+  std::chrono::milliseconds operation_timeout{2000};
+  std::chrono::seconds connect_timeout{3};  // per host; one in the connection string wins
+  // Few: the more operations share a commit, the more of them fit into a second.
+  std::size_t writers = 2;
+  std::size_t batch_rows_max = 128;
+  std::size_t batch_bytes_max = std::size_t{4} << 20;
+  std::size_t queued_rows_max = 100'000;  // beyond: unavailable at once
+  // A background pass ends after this long, wherever it is; the next call goes on.
+  std::chrono::milliseconds pass_timeout{5000};
+};
+
+}  // namespace pawl::postgres

@@ -1,0 +1,75 @@
+// Writes that wait for their turn, and the rule by which a batch is made of them.
+#pragma once
+
+#include <boost/asio/steady_timer.hpp>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "pawl/ports/store.hpp"
+#include "src/adapters/postgres/options.hpp"
+
+namespace pawl::postgres {
+
+// One call of the port: its coroutine sleeps on `finished` until all its rows have an answer.
+struct Call {
+  explicit Call(const boost::asio::any_io_executor& executor) : finished(executor) {}
+  boost::asio::steady_timer finished;
+  std::size_t unanswered = 0;
+};
+
+enum class WriteKind { insert, replace, replace_all };
+
+// One row of a call.
+struct Write {
+  WriteKind kind = WriteKind::insert;
+  Record next;
+  Guard expected;  // of a replacement
+  std::optional<AuditEntry> audit;
+  std::string identity;  // scope and key, as one word
+  std::size_t bytes = 0;
+  bool queued = false;
+  std::optional<StoreResult<Written>> result;
+  std::shared_ptr<Call> call;
+
+  void answer(StoreResult<Written> answer);
+};
+
+using Writes = std::vector<std::shared_ptr<Write>>;
+
+std::string identity_of(const Scope& scope, const Key& key);
+// Roughly what a record weighs in a message.
+std::size_t bytes_of(const Record& record);
+
+// Keys that a batch on its way is about. A key is in one batch at a time: a node never waits for a
+// lock it holds itself, and the writes of one key keep their order.
+using BusyKeys = std::unordered_set<std::string>;
+
+class WriteQueue {
+ public:
+  WriteQueue(const Options& options, BusyKeys& busy) : options_(options), busy_(busy) {}
+
+  [[nodiscard]] bool empty() const { return waiting_.empty(); }
+  [[nodiscard]] bool full() const { return waiting_.size() >= options_.queued_rows_max; }
+  void push(std::shared_ptr<Write> write);
+  // Back to the front: it was taken, and not sent.
+  void put_back(std::shared_ptr<Write> write);
+  void remove(const Write& write);
+
+  // The oldest write whose key is free, and all others of its kind that fit into one batch: sorted
+  // by scope and key, so that two batches, of two nodes as well, never deadlock. Its keys are busy
+  // from here on. Insertions of one key may share a batch (one wins), replacements may not.
+  Writes take();
+
+ private:
+  [[nodiscard]] bool may_join(const Write& write, const BusyKeys& joined) const;
+
+  const Options& options_;
+  BusyKeys& busy_;
+  std::deque<std::shared_ptr<Write>> waiting_;
+};
+
+}  // namespace pawl::postgres

@@ -1,0 +1,47 @@
+// A connection that callers take turns on: for reads, and for the work behind the request path.
+#pragma once
+
+#include <boost/asio/steady_timer.hpp>
+#include <deque>
+#include <memory>
+
+#include "pawl/ports/store.hpp"
+#include "src/adapters/postgres/link.hpp"
+
+namespace pawl::postgres {
+
+// First come, first served.
+class Turn {
+ public:
+  explicit Turn(boost::asio::any_io_executor executor) : executor_(std::move(executor)) {}
+  Task<void> take();
+  void give();
+
+ private:
+  boost::asio::any_io_executor executor_;
+  std::deque<std::shared_ptr<boost::asio::steady_timer>> waiting_;
+  bool taken_ = false;
+};
+
+class Session {
+ public:
+  explicit Session(const LinkContext& context);
+
+  using Reply = Expected<std::vector<Rows>, Failure>;
+  // One transaction, when it is this caller's turn.
+  Task<Reply> exchange(std::vector<Query> queries);
+  void stop() { link_.stop(); }
+  [[nodiscard]] const Options& options() const { return context_.options; }
+
+ private:
+  Task<Reply> in_turn(std::vector<Query> queries);
+
+  LinkContext context_;
+  Link link_;
+  Turn turn_;
+};
+
+// What a failure of a whole exchange means to a caller.
+StoreError store_error(const Failure& failure);
+
+}  // namespace pawl::postgres

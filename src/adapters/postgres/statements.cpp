@@ -1,0 +1,198 @@
+#include "src/adapters/postgres/statements.hpp"
+
+#include <functional>
+
+#include "src/adapters/postgres/row.hpp"
+
+namespace pawl::postgres {
+namespace {
+
+using Wanted = std::function<bool(const ColumnInfo&)>;
+
+bool every(const ColumnInfo&) { return true; }
+bool of_a_reservation(const ColumnInfo& info) { return info.in_reservation; }
+bool but_the_request(const ColumnInfo& info) { return info.column != Column::request; }
+
+std::string names(const Wanted& wanted, const std::string& prefix = {}) {
+  std::string list;
+  for (const ColumnInfo& info : columns()) {
+    if (!wanted(info)) continue;
+    if (!list.empty()) list += ", ";
+    list += prefix + std::string(info.name);
+  }
+  return list;
+}
+
+// "$1::text[], $2::text[], ..."
+std::string arrays(const Wanted& wanted, int& number) {
+  std::string list;
+  for (const ColumnInfo& info : columns()) {
+    if (!wanted(info)) continue;
+    if (!list.empty()) list += ", ";
+    list += "$" + std::to_string(++number) + "::" + std::string(info.array_name);
+  }
+  return list;
+}
+
+// The rows that were inserted, and in the same breath a note of them for the passes. A distributed
+// server takes no such chain across scopes: there the note is a statement of its own.
+std::string insert(const Wanted& wanted, bool distributed) {
+  int number = 0;
+  const std::string parameters = arrays(wanted, number);
+  const std::string insertion =
+      "INSERT INTO pawl.keys (" + names(wanted) + ", reap_after) SELECT " + names(wanted, "b.") +
+      ", b.expires_at FROM unnest(" + parameters + ") AS b(" + names(wanted) +
+      ") ON CONFLICT (scope_id, idempotency_key) DO NOTHING RETURNING ";
+  if (distributed) return insertion + "scope_id, idempotency_key, owner";
+  return "WITH fresh AS (" + insertion +
+         "scope_id, idempotency_key, owner, status,"
+         " coalesce(reconcile_after, locked_until, created_at) AS due_at), noted AS ("
+         "INSERT INTO pawl.due (scope_id, id, kind, due_at, idempotency_keys)"
+         " SELECT scope_id, $" +
+         std::to_string(number + 1) +
+         "::bigint, status, min(due_at), array_agg(idempotency_key) FROM fresh"
+         " WHERE status IN ('in_progress', 'unknown', 'pending') GROUP BY scope_id, status)"
+         " SELECT scope_id, idempotency_key, owner FROM fresh";
+}
+
+const std::string same_key = "k.scope_id = b.scope_id AND k.idempotency_key = b.idempotency_key";
+const std::string guard =
+    " AND k.fence = b.expected_fence AND k.status = b.expected_status"
+    " AND (b.expected_locked_until IS NULL OR k.locked_until = b.expected_locked_until)";
+
+std::string replace(bool with_request, const std::string& scopes) {
+  const Wanted wanted = with_request ? Wanted(every) : Wanted(but_the_request);
+  int number = 0;
+  const std::string parameters = arrays(wanted, number);
+  std::string assignments;
+  for (const ColumnInfo& info : columns()) {
+    const bool identity = info.column == Column::scope_id || info.column == Column::idempotency_key;
+    const bool request = info.column == Column::request || info.column == Column::request_digest;
+    if (identity || (request && !with_request)) continue;
+    assignments += std::string(info.name) + " = b." + std::string(info.name) + ", ";
+  }
+  const auto guard_array = [&](const char* array) {
+    return ", $" + std::to_string(++number) + "::" + array;
+  };
+  std::string sql = "UPDATE pawl.keys AS k SET " + assignments +
+                    "reap_after = least(k.reap_after, b.expires_at) FROM unnest(" + parameters;
+  sql += guard_array("bigint[]");
+  sql += guard_array("text[]");
+  sql += guard_array("timestamptz[]");
+  sql += ") AS b(" + names(wanted) +
+         ", expected_fence, expected_status, expected_locked_until) WHERE " + same_key + scopes +
+         guard;
+  if (!with_request) sql += " AND k.request_digest IS NOT DISTINCT FROM b.request_digest";
+  return sql + " RETURNING k.scope_id, k.idempotency_key";
+}
+
+}  // namespace
+
+void Statements::set(StatementId id, std::string name, std::string sql) {
+  all_[static_cast<std::size_t>(id)] = {"pawl_" + std::move(name), std::move(sql)};
+}
+
+Statements::Statements(bool distributed) : distributed_(distributed) {
+  const std::string scopes = distributed ? " AND k.scope_id = ANY($1)" : "";
+  const std::string row = names(every, "k.");
+
+  // Batches must look rows up one by one, in their order: it is what keeps two of them from
+  // deadlocking, and a plan made while the table was small must not scan it when it has grown.
+  set(StatementId::begin, "begin",
+      "SELECT set_config('lock_timeout', $1, true), set_config('synchronous_commit', $2, true),"
+      " set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),"
+      " set_config('enable_mergejoin', 'off', true), set_config('enable_bitmapscan', 'off', true),"
+      " set_config('enable_material', 'off', true), set_config('jit', 'off', true),"
+      " set_config('plan_cache_mode', 'force_generic_plan', true), clock_timestamp()");
+
+  set(StatementId::reserve, "reserve", insert(of_a_reservation, distributed));
+  set(StatementId::insert, "insert", insert(every, distributed));
+  // A statement of its own, so that it sees what the insert waited for (READ COMMITTED).
+  set(StatementId::read_others, "read_others",
+      "SELECT " + row +
+          " FROM unnest($1::text[], $2::text[], $3::text[]) AS b(scope_id, idempotency_key, owner)"
+          " JOIN pawl.keys AS k ON " +
+          same_key + scopes + " WHERE k.owner <> b.owner");
+
+  set(StatementId::replace, "replace", replace(false, scopes));
+  set(StatementId::replace_all, "replace_all", replace(true, scopes));
+
+  set(StatementId::note_due, "note_due",
+      "INSERT INTO pawl.due (scope_id, id, kind, due_at, idempotency_keys)"
+      " SELECT b.scope_id, $6::bigint, b.status, min(b.due_at), array_agg(b.idempotency_key)"
+      " FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[])"
+      " AS b(scope_id, idempotency_key, owner, status, due_at)"
+      " JOIN pawl.keys AS k ON " +
+          same_key + scopes +
+          " AND k.owner = b.owner AND k.status = b.status GROUP BY b.scope_id, b.status");
+  set(StatementId::audit, "audit",
+      "INSERT INTO pawl.audit (scope_id, id, idempotency_key, fence, status, actor, action, reason,"
+      " recorded_at) SELECT b.scope_id, b.id, b.idempotency_key, b.fence, b.status, b.actor,"
+      " b.action, b.reason, now() FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[],"
+      " $5::text[], $6::bytea[], $7::text[], $8::text[], $9::text[])"
+      " AS b(scope_id, idempotency_key, owner, fence, status, id, actor, action, reason)"
+      " JOIN pawl.keys AS k ON " +
+          same_key + scopes +
+          " AND k.owner = b.owner AND k.fence = b.fence AND k.status = b.status"
+          " ON CONFLICT (scope_id, id) DO NOTHING");
+  set(StatementId::erase, "erase",
+      "DELETE FROM pawl.keys AS k USING unnest($1::text[], $2::text[], $3::bigint[], $4::text[],"
+      " $5::timestamptz[]) AS b(scope_id, idempotency_key, expected_fence, expected_status,"
+      " expected_locked_until) WHERE " +
+          same_key + scopes + guard + " RETURNING k.scope_id, k.idempotency_key");
+
+  set(StatementId::find, "find",
+      "SELECT " + row +
+          " FROM unnest($1::text[], $2::text[]) AS b(scope_id, idempotency_key)"
+          " JOIN pawl.keys AS k ON " +
+          same_key + scopes);
+  set(StatementId::peek, "peek",
+      "SELECT k.scope_id, k.idempotency_key, k.status, k.locked_until, k.reconcile_after,"
+      " k.created_at, coalesce(octet_length(k.request), 0)"
+      " FROM unnest($1::text[], $2::text[]) AS b(scope_id, idempotency_key)"
+      " JOIN pawl.keys AS k ON " +
+          same_key + scopes + " WHERE k.status = $3");
+
+  set(StatementId::due_page, "due_page",
+      "SELECT scope_id, id, due_at, idempotency_keys FROM pawl.due"
+      " WHERE kind = $1 AND due_at <= $2 AND (due_at, scope_id, id) > ($3, $4, $5)"
+      " ORDER BY due_at, scope_id, id LIMIT $6");
+  // Another node may have moved the row meanwhile: then it is that node's.
+  set(StatementId::due_delete, "due_delete",
+      "DELETE FROM pawl.due AS k USING unnest($1::text[], $2::bigint[], $3::timestamptz[])"
+      " AS b(scope_id, id, due_at) WHERE k.scope_id = b.scope_id AND k.id = b.id" +
+          scopes + " AND k.kind = $4 AND k.due_at = b.due_at");
+  set(StatementId::due_move, "due_move",
+      "UPDATE pawl.due AS k SET due_at = b.next_due_at FROM unnest($1::text[], $2::bigint[],"
+      " $3::timestamptz[], $5::timestamptz[]) AS b(scope_id, id, due_at, next_due_at)"
+      " WHERE k.scope_id = b.scope_id AND k.id = b.id" +
+          scopes + " AND k.kind = $4 AND k.due_at = b.due_at");
+
+  set(StatementId::reap_page, "reap_page",
+      "SELECT scope_id, idempotency_key, reap_after, status, fence, expires_at,"
+      " coalesce(octet_length(request), 0) + coalesce(octet_length(response_body), 0)"
+      " FROM pawl.keys WHERE reap_after <= $1 AND reap_after >= $2"
+      " AND (reap_after, scope_id, idempotency_key) > ($2, $3, $4)"
+      " ORDER BY reap_after, scope_id, idempotency_key LIMIT $5");
+  set(StatementId::reap_later, "reap_later",
+      "UPDATE pawl.keys AS k SET reap_after = b.next FROM unnest($1::text[], $2::text[],"
+      " $3::timestamptz[], $4::text[], $5::bigint[], $6::timestamptz[], $7::timestamptz[])"
+      " AS b(scope_id, idempotency_key, reap_after, status, fence, expires_at, next) WHERE " +
+          same_key + scopes +
+          " AND k.reap_after IS NOT DISTINCT FROM b.reap_after"  // not by its index: many may agree
+          " AND k.status = b.status AND k.fence = b.fence AND k.expires_at = b.expires_at");
+
+  set(StatementId::keep_evidence, "keep_evidence",
+      "INSERT INTO pawl.evidence (scope_id, id, idempotency_key, fence, owner, fingerprint, "
+      "attempt,"
+      " evidence, response_code, response_headers, response_body, response_schema_version, detail,"
+      " recorded_at) SELECT b.*, clock_timestamp() FROM unnest($1::text[], $2::bytea[], $3::text[],"
+      " $4::bigint[], $5::text[], $6::text[], $7::integer[], $8::text[], $9::integer[], "
+      "$10::jsonb[],"
+      " $11::bytea[], $12::integer[], $13::text[]) AS b(scope_id, id, idempotency_key, fence, "
+      "owner,"
+      " fingerprint, attempt, evidence, response_code, response_headers, response_body,"
+      " response_schema_version, detail) ON CONFLICT (scope_id, id) DO NOTHING");
+}
+
+}  // namespace pawl::postgres

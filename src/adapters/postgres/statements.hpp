@@ -1,0 +1,53 @@
+// Every statement this adapter sends, by name, in one place.
+//
+// They obey ../shared/sql-rules.md: arrays and unnest, times as parameters, conditions repeated
+// where a row may have changed while a lock was awaited. A distributed PostgreSQL (Citus) wants to
+// be told which scopes a batch touches; a plain one plans better without.
+#pragma once
+
+#include <array>
+#include <string>
+
+namespace pawl::postgres {
+
+enum class StatementId {
+  begin,        // settings for this transaction only, and the store's clock
+  reserve,      // insert: records that start a life, fewer columns
+  insert,       // insert: any record
+  read_others,  // what is there instead of what was inserted
+  replace,      // update under a guard, the stored request untouched
+  replace_all,  // update under a guard, the stored request too
+  note_due,     // tell the passes about rows that were just written
+  audit,
+  erase,
+  find,
+  peek,  // states and times of many keys, without their bodies
+  due_page,
+  due_delete,
+  due_move,
+  reap_page,
+  reap_later,
+  keep_evidence,
+};
+inline constexpr std::size_t statements_count = 17;
+
+struct Statement {
+  std::string name;
+  std::string sql;
+};
+
+class Statements {
+ public:
+  explicit Statements(bool distributed);
+  [[nodiscard]] const Statement& operator[](StatementId id) const {
+    return all_[static_cast<std::size_t>(id)];
+  }
+  [[nodiscard]] bool distributed() const { return distributed_; }
+
+ private:
+  void set(StatementId id, std::string name, std::string sql);
+  std::array<Statement, statements_count> all_;
+  bool distributed_;
+};
+
+}  // namespace pawl::postgres

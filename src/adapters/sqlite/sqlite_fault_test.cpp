@@ -1,0 +1,255 @@
+// What goes wrong below us: the operation fails closed, the process lives, and it goes on by itself
+// once the trouble has gone.
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "src/adapters/sqlite/fault_vfs.hpp"
+#include "src/adapters/sqlite/test_support.hpp"
+
+namespace pawl::sqlite {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class SqliteFault : public ::testing::Test {
+ protected:
+  SqliteFault() { faults().none(); }
+  ~SqliteFault() override { faults().none(); }
+
+  static Options faulty() {
+    Options options;
+    options.vfs = fault_vfs();
+    return options;
+  }
+  // What a write is told during a fault, and what readiness says then.
+  struct Seen {
+    std::string told;
+    std::string trouble;
+  };
+  static Seen write_while(SqliteStore& store, const Record& record, std::atomic<int>& fault,
+                          int code) {
+    fault = code;
+    const StoreResult<Written> result = insert(store, record);
+    Seen seen{told(result), store.trouble().value_or("")};
+    faults().none();
+    return seen;
+  }
+
+  TempDir directory_;
+  const Record record_ = testing::an_in_progress_record();
+};
+
+TEST_F(SqliteFault, AFullDiskWritesNothingAndSaysSo) {
+  const auto store = opened(directory_.file(), faulty());
+  const Seen seen = write_while(*store, record_, faults().on_write, SQLITE_FULL);
+  EXPECT_EQ(seen.told, "unavailable");
+  EXPECT_THAT(seen.trouble, AllOf(HasSubstr(directory_.file()), HasSubstr("Make room")));
+  const auto found = find(*store, record_);
+  ASSERT_TRUE(found);
+  EXPECT_FALSE(*found);
+  EXPECT_EQ(told(insert(*store, record_)), "mine");
+  EXPECT_EQ(store->trouble(), std::nullopt);
+}
+
+TEST_F(SqliteFault, ADiskThatTakesNoWritesFailsClosedUntilItDoes) {
+  const auto store = opened(directory_.file(), faulty());
+  for (const int code : {SQLITE_IOERR_WRITE, SQLITE_READONLY}) {
+    const Seen seen = write_while(*store, record_, faults().on_write, code);
+    EXPECT_EQ(seen.told, "unavailable") << code;
+    EXPECT_THAT(seen.trouble, HasSubstr(std::to_string(code)));
+  }
+  EXPECT_EQ(told(insert(*store, record_)), "mine");
+}
+
+TEST_F(SqliteFault, ASyncThatFailsIsDoubtAndAskingAgainEndsIt) {
+  const auto store = opened(directory_.file(), faulty());
+  const Seen seen = write_while(*store, record_, faults().on_sync, SQLITE_IOERR_FSYNC);
+  EXPECT_EQ(seen.told, "in_doubt");
+  EXPECT_EQ(told(insert(*store, record_)), "mine");
+  const Record rival = testing::an_in_progress_record(record_.key.text, "owner-2");
+  EXPECT_EQ(told(insert(*store, rival)), "theirs");
+}
+
+TEST_F(SqliteFault, TroubleGoesAwayWithoutTraffic) {
+  Options options = faulty();
+  options.probe_interval = std::chrono::milliseconds(1);
+  const auto store = opened(directory_.file(), options);
+  faults().on_write = SQLITE_FULL;
+  EXPECT_EQ(told(insert(*store, record_)), "unavailable");
+  EXPECT_TRUE(store->trouble());
+  faults().none();
+  while (store->trouble()) std::this_thread::yield();  // ends, or the test's time limit does
+}
+
+TEST_F(SqliteFault, ReadsFailClosedToo) {
+  Options options = faulty();
+  options.cache_bytes = 0;
+  const auto store = opened(directory_.file(), options);
+  EXPECT_EQ(told(insert(*store, record_)), "mine");
+  faults().on_read = SQLITE_IOERR_READ;
+  faults().on_open = SQLITE_CANTOPEN;
+  const auto found = find(*store, record_);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error(), StoreError::unavailable);
+  EXPECT_TRUE(store->trouble());
+  faults().none();
+  const auto again = find(*store, record_);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(*again, record_);
+}
+
+std::vector<std::string> all_told(const std::vector<StoreResult<Written>>& results) {
+  std::vector<std::string> words;
+  for (const auto& result : results) words.push_back(told(result));
+  return words;
+}
+
+std::vector<Record> rows(std::initializer_list<const char*> keys) {
+  std::vector<Record> all;
+  for (const char* key : keys) all.push_back(testing::an_in_progress_record(key));
+  return all;
+}
+
+TEST_F(SqliteFault, OneBadRowNeverFailsItsNeighbours) {
+  const auto store = opened(directory_.file());
+  execute(directory_.file(),
+          "CREATE TRIGGER bad BEFORE INSERT ON keys WHEN NEW.idempotency_key LIKE 'bad%' "
+          "BEGIN SELECT RAISE(ABORT, 'bad'); END");
+  EXPECT_THAT(all_told(wait_for(store->insert_or_read(rows({"a", "bad-1", "b", "c", "bad-2"})))),
+              ElementsAre("mine", "unavailable", "mine", "mine", "unavailable"));
+  EXPECT_EQ(store->trouble(), std::nullopt);
+}
+
+TEST_F(SqliteFault, ARowWithoutRoomNeverFailsItsNeighbours) {
+  const auto store = opened(directory_.file(), faulty());
+  std::vector<Record> all = rows({"a", "b", "large", "c"});
+  all[2] = completed(all[2], std::string(std::size_t{3} << 20, 'x'));
+  faults().file_bytes_max = 2 << 20;
+  EXPECT_THAT(all_told(wait_for(store->insert_or_read(all))),
+              ElementsAre("mine", "mine", "unavailable", "mine"));
+}
+
+TEST_F(SqliteFault, ALockHeldElsewhereIsContention) {
+  Options options;
+  options.busy_timeout = std::chrono::milliseconds(1);
+  const auto store = opened(directory_.file(), options);
+  auto other = Connection::open(directory_.file(), WhenMissing::fail, {});
+  ASSERT_TRUE(other);
+  ASSERT_EQ(other->run("BEGIN IMMEDIATE"), SQLITE_OK);
+  EXPECT_EQ(told(insert(*store, record_)), "contended");
+  EXPECT_TRUE(find(*store, record_)) << "readers never wait for a writer";
+  ASSERT_EQ(other->run("ROLLBACK"), SQLITE_OK);
+  EXPECT_EQ(told(insert(*store, record_)), "mine");
+}
+
+// In another process: closing a file drops all locks that this process holds on it.
+void overwrite(const std::string& path, std::streamoff at, const std::string& bytes) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(at);
+    file << bytes;
+    file.close();
+    ::_exit(file ? 0 : 1);
+  }
+  int status = 1;
+  ::waitpid(child, &status, 0);
+  ASSERT_EQ(status, 0);
+}
+
+TEST_F(SqliteFault, ACorruptFileFailsClosedUntilItIsRestored) {
+  std::vector<Record> all;
+  for (int number = 0; number < 400; ++number) {
+    all.push_back(testing::an_in_progress_record("corrupt-key-" + std::to_string(number)));
+  }
+  { EXPECT_EQ(wait_for(opened(directory_.file())->insert_or_read(all)).size(), all.size()); }
+  std::ifstream file(directory_.file(), std::ios::binary);
+  const std::string good(std::istreambuf_iterator<char>(file), {});
+  file.close();
+  constexpr std::streamoff behind_schema = 16 * 4096;
+  overwrite(directory_.file(), behind_schema,
+            std::string(good.size() - std::size_t(behind_schema), '\xa5'));
+
+  const auto store = opened(directory_.file());
+  int failed = 0;
+  for (const Record& record : all) {
+    const auto found = find(*store, record);
+    if (found) continue;
+    ++failed;
+    EXPECT_EQ(found.error(), StoreError::unavailable);
+  }
+  EXPECT_GT(failed, 0);
+  const std::vector<Record> rivals = [&] {
+    std::vector<Record> others = all;
+    for (Record& other : others) other.owner.text = "owner-2";
+    return others;
+  }();
+  int granted = 0;
+  for (const auto& result : wait_for(store->insert_or_read(rivals))) {
+    if (told(result) == "mine") ++granted;
+  }
+  EXPECT_EQ(granted, 0) << "a key that cannot be found is not a new key";
+  EXPECT_THAT(store->trouble().value_or(""), HasSubstr("malformed"));
+
+  overwrite(directory_.file(), 0, good);
+  for (const Record& record : all) {
+    const auto found = find(*store, record);
+    ASSERT_TRUE(found);
+    EXPECT_EQ(*found, record);
+  }
+  EXPECT_EQ(told(insert(*store, record_)), "mine");
+  EXPECT_EQ(store->trouble(), std::nullopt);
+}
+
+TEST_F(SqliteFault, AFileThatWasTakenAwayIsMissedAndNeverMadeAnew) {
+  const auto store = opened(directory_.file());
+  EXPECT_EQ(told(insert(*store, record_)), "mine");
+  for (const char* part : {"", "-wal", "-shm"}) {
+    std::filesystem::rename(directory_.file() + part, directory_.file("away") + part);
+  }
+  EXPECT_EQ(told(insert(*store, record_)), "unavailable");
+  EXPECT_THAT(store->trouble().value_or(""), HasSubstr("is gone"));
+  EXPECT_FALSE(std::filesystem::exists(directory_.file()));
+  opened(directory_.file());  // somebody else's, and empty: to take it would make every key new
+  EXPECT_EQ(told(insert(*store, record_)), "unavailable");
+  EXPECT_THAT(store->trouble().value_or(""), HasSubstr("another store"));
+  for (const char* part : {"-wal", "-shm"}) std::filesystem::remove(directory_.file() + part);
+  for (const char* part : {"", "-wal", "-shm"}) {
+    if (!std::filesystem::exists(directory_.file("away") + part)) continue;
+    std::filesystem::rename(directory_.file("away") + part, directory_.file() + part);
+  }
+  const Record rival = testing::an_in_progress_record(record_.key.text, "owner-2");
+  EXPECT_EQ(told(insert(*store, rival)), "theirs");
+}
+
+TEST_F(SqliteFault, ARowThatCannotBeUnderstoodConcernsItsKeyAlone) {
+  const auto store = opened(directory_.file());
+  const std::vector<Record> all = rows({"a", "strange", "b"});
+  wait_for(store->insert_or_read(all));
+  for (const char* damage : {R"(policy = '{"v":99}')", "policy = 'no JSON'", "attempt = 1 << 40",
+                             "locked_until = locked_at - 1", "request = x'00'"}) {
+    execute(directory_.file(),
+            std::string("UPDATE keys SET ") + damage + " WHERE idempotency_key = 'strange'");
+    EXPECT_THAT(all_told(wait_for(store->insert_or_read(all))),
+                ElementsAre("mine", "unreadable", "mine"));
+    const auto found = find(*store, all[1]);
+    ASSERT_FALSE(found);
+    EXPECT_EQ(found.error(), StoreError::unreadable);
+    const Guard stale{.fence = Fence{1}, .status = Status::pending, .locked_until = {}};
+    EXPECT_EQ(told(replace(*store, all[1], stale)), "unreadable");
+    const auto lapsed = wait_for(store->lapsed({testing::some_time() + std::chrono::hours(1), 2}));
+    ASSERT_TRUE(lapsed);
+    EXPECT_THAT(*lapsed, ElementsAre(all[0], all[2])) << "stepped over, without taking a place";
+    EXPECT_EQ(store->trouble(), std::nullopt);
+  }
+}
+
+}  // namespace
+}  // namespace pawl::sqlite

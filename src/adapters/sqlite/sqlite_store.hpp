@@ -1,0 +1,62 @@
+// The embedded store, `sqlite:PATH`: one file, no server, every acknowledged write durable.
+//
+// One thread writes, in transactions shared by whoever waits; two read, one of them for the passes.
+// Every method may be called from any thread; a caller suspends and is resumed on its own executor.
+// Several processes may open one file: SQLite's locks and the guards in the statements keep them
+// apart, only slower than one process alone.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "pawl/ports/store.hpp"
+#include "src/adapters/sqlite/options.hpp"
+#include "src/adapters/sqlite/reader.hpp"
+#include "src/adapters/sqlite/writer.hpp"
+
+namespace pawl::sqlite {
+
+class SqliteStore final : public Store {
+ public:
+  // Opens or creates the file and brings its schema up to date. Blocks: for the start of a program.
+  // The error is a sentence or two: what is wrong, where, and what would be right.
+  static Expected<std::unique_ptr<SqliteStore>, std::string> open(const std::string& path,
+                                                                  Options options = {});
+  // Finishes what was asked of it. The callers' executors must still be there.
+  ~SqliteStore() override;
+
+  Task<std::vector<StoreResult<Written>>> insert_or_read(std::vector<Record> fresh) override;
+  Task<std::vector<StoreResult<Written>>> replace(std::vector<Replacement> batch) override;
+  Task<StoreResult<std::vector<bool>>> erase(std::vector<Erasure> batch) override;
+  Task<StoreResult<std::optional<Record>>> find(Scope scope, Key key) override;
+  Task<StoreResult<Instant>> time() override;
+  Task<StoreResult<std::vector<Record>>> lapsed(PassQuery query) override;
+  Task<StoreResult<std::vector<Record>>> past_retention(PassQuery query) override;
+  Task<StoreResult<std::vector<Record>>> undetermined(PassQuery query) override;
+  Task<StoreResult<Done>> keep_evidence(LateEvidence evidence) override;
+
+  // Why the store cannot be used at the moment (disk full, read-only, corrupt, ...), for readiness.
+  // It clears by itself once the trouble has gone, with or without traffic. Any thread, never
+  // blocks.
+  [[nodiscard]] std::optional<std::string> trouble() const { return health_.trouble(); }
+
+  // Since the start: how many writes shared how many commits.
+  [[nodiscard]] WriterCounts counts() const { return writer_.counts(); }
+
+ private:
+  SqliteStore(Database database, Options options);
+
+  Task<void> perform(std::span<Write* const> writes, WriteGroup& group, Lane lane);
+  Task<void> perform(Reader& reader, Read& read);
+  Task<StoreResult<std::vector<Record>>> pass(Statement Statements::*statement, PassQuery query);
+
+  const Database database_;
+  const Options options_;
+  Health health_;
+  Writer writer_;
+  Reader finder_;
+  Reader passes_;
+};
+
+}  // namespace pawl::sqlite

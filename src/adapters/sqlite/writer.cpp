@@ -1,0 +1,158 @@
+#include "src/adapters/sqlite/writer.hpp"
+
+#include <algorithm>
+
+#include "src/adapters/sqlite/transaction.hpp"
+
+namespace pawl::sqlite {
+namespace {
+
+constexpr std::chrono::microseconds linger_max{200};
+
+}  // namespace
+
+Writer::Writer(const Database& database, const Options& options, Health& health)
+    : options_(options),
+      health_(health),
+      session_(database, options, options.cache_bytes),
+      next_checkpoint_(options.checkpoint_pages),
+      thread_([this] { loop(); }) {}
+
+Writer::~Writer() {
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.stopping = true;
+  }
+  work_.notify_one();
+  thread_.join();
+}
+
+bool Writer::submit(std::span<Write* const> writes, Lane lane) {
+  std::size_t bytes = 0;
+  for (const Write* write : writes) bytes += write->bytes;
+  bool sleeps = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!queue_.empty() && queue_.bytes + bytes > options_.queue_bytes_max) return false;
+    std::deque<Write*>& waiting = lane == Lane::requests ? queue_.requests : queue_.reaping;
+    waiting.insert(waiting.end(), writes.begin(), writes.end());
+    queue_.bytes += bytes;
+    has_work_ = true;
+    sleeps = std::exchange(queue_.writer_sleeps, false);
+  }
+  if (sleeps) work_.notify_one();
+  return true;
+}
+
+WriterCounts Writer::counts() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+void Writer::loop() {
+  std::vector<Write*> batch;
+  for (;;) {
+    switch (take(batch)) {
+      case Woken::to_stop: return;
+      case Woken::to_probe: note(probe(session_, options_.clock())); break;
+      case Woken::by_work: perform(batch); break;
+    }
+    checkpoint();
+    linger();
+  }
+}
+
+// A caller that was just answered often comes back at once; to sleep meanwhile and be woken would
+// cost it a good part of a commit. Not for longer than a commit took, so at most half of the time
+// is spent here, and the processor is offered to everybody else.
+void Writer::linger() {
+  const Steady::time_point end =
+      Steady::now() + std::min<Steady::duration>(last_commit_, linger_max);
+  while (!has_work_ && Steady::now() < end) std::this_thread::yield();
+}
+
+Writer::Woken Writer::take(std::vector<Write*>& batch) {
+  batch.clear();
+  std::unique_lock lock(mutex_);
+  const auto woken = [&] { return queue_.stopping || !queue_.empty(); };
+  queue_.writer_sleeps = true;
+  if (!in_trouble_) {
+    work_.wait(lock, woken);
+  } else if (!work_.wait_for(lock, options_.probe_interval, woken)) {
+    return Woken::to_probe;
+  }
+  queue_.writer_sleeps = false;
+  // The callers of the last transaction are just coming back, one after another. To go with the
+  // first of them would make all the others wait for a whole commit; so they are waited for, but
+  // not longer than half of one. A lone caller never waits here.
+  resumptions_->none_left.wait_for(lock, last_commit_ / 2,
+                                   [&] { return resumptions_->running == 0; });
+  std::size_t bytes = 0;
+  const auto move_from = [&](std::deque<Write*>& waiting, std::size_t writes_max) {
+    for (std::size_t taken = 0; taken < writes_max && !waiting.empty(); ++taken) {
+      Write* next = waiting.front();
+      if (!batch.empty() && bytes + next->bytes > options_.transaction_bytes_max) return;
+      bytes += next->bytes;
+      batch.push_back(next);
+      waiting.pop_front();
+    }
+  };
+  move_from(queue_.requests, options_.transaction_writes_max);
+  move_from(queue_.reaping, options_.transaction_erasures_max);
+  queue_.bytes -= bytes;
+  has_work_ = !queue_.empty();
+  return batch.empty() ? Woken::to_stop : Woken::by_work;
+}
+
+void Writer::perform(std::span<Write* const> batch) {
+  const Steady::time_point start = Steady::now();
+  const Transacted done = write_all(session_, batch, options_.clock());
+  last_commit_ = Steady::now() - start;
+  note(done.trouble);
+  {
+    const std::lock_guard lock(mutex_);
+    counts_.writes += batch.size();
+    counts_.commits += done.commits;
+  }
+  const Instant store_time = options_.clock();
+  Waiters waiters;
+  for (Write* write : batch) {
+    WriteGroup& group = *write->group;
+    if (--group.unfinished > 0) continue;
+    group.store_time = store_time;
+    waiters.push_back(std::move(group.waiter));
+  }
+  wake(std::move(waiters), resumptions_);  // from here on the writes may be gone
+}
+
+void Writer::note(const std::optional<std::string>& trouble) {
+  if (trouble) {
+    health_.trouble(Part::writer, *trouble);
+  } else if (in_trouble_) {
+    health_.well(Part::writer);
+  }
+  in_trouble_ = trouble.has_value();
+}
+
+// On this thread, after the callers were answered. (On a thread of its own it was no faster: the
+// disk is the same, and a writer that never pauses keeps such a checkpoint from ever catching up.)
+// PASSIVE waits for nobody; if some reader keeps the log from starting over for long, RESTART waits
+// for it.
+void Writer::checkpoint() {
+  const int pages = session_.log_pages();
+  if (in_trouble_ || pages < next_checkpoint_ || session_.ready()) return;
+  const bool too_long = pages >= 4 * options_.checkpoint_pages;
+  const int mode = too_long ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE;
+  int in_log = 0;
+  int copied = 0;
+  const int code =
+      sqlite3_wal_checkpoint_v2(session_.connection().handle(), nullptr, mode, &in_log, &copied);
+  const bool complete = code == SQLITE_OK && in_log == copied;
+  next_checkpoint_ = complete ? options_.checkpoint_pages : pages + options_.checkpoint_pages / 4;
+  // What was committed stays so. A lack of room shows again when the log itself cannot grow.
+  if (code != SQLITE_OK && primary_code(code) != SQLITE_BUSY) note(session_.failed(code));
+  const std::lock_guard lock(mutex_);
+  ++counts_.checkpoints;
+}
+
+}  // namespace pawl::sqlite

@@ -1,0 +1,233 @@
+// The public SQL functions, from plain psql sessions: what a service in any language relies on.
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <thread>
+
+#include "pawl/engine.hpp"
+#include "src/adapters/os/random.hpp"
+#include "src/adapters/os/system_clock.hpp"
+#include "src/adapters/postgres/migrate.hpp"
+#include "src/adapters/postgres/postgres_store.hpp"
+#include "testing/builders.hpp"
+#include "testing/counting.hpp"
+#include "testing/postgres_server.hpp"
+#include "testing/process.hpp"
+#include "testing/run.hpp"
+#include "testing/scripted_upstream.hpp"
+
+namespace pawl {
+namespace {
+
+using testing::Finished;
+using testing::run;
+
+class SqlFunctions : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    server_ = new testing::PostgresServer({.fsync = false, .configuration = ""});
+    const auto migrated = postgres::migrate(server_->url());
+    ASSERT_TRUE(migrated) << migrated.error();
+    server_->query("CREATE TABLE payments (id serial PRIMARY KEY, key text NOT NULL)");
+  }
+  static void TearDownTestSuite() {
+    delete server_;
+    server_ = nullptr;
+  }
+  void SetUp() override { server_->query("TRUNCATE payments, pawl.keys, pawl.due, pawl.outbox"); }
+
+  // A session of its own, as a person would type it. Stops at the first error, with its SQLSTATE.
+  static Finished psql(const std::string& script) {
+    return testing::run_program({"psql", server_->url(), "-XqAt", "-v", "ON_ERROR_STOP=1", "-v",
+                                 "VERBOSITY=verbose", "-f", "-"},
+                                script);
+  }
+  static std::string value(const std::string& sql) { return server_->query(sql); }
+
+  static std::string reserve(const std::string& key, const std::string& owner,
+                             const std::string& policy = R"({"v":1})",
+                             const std::string& fingerprint = "1.-.f") {
+    return value("SELECT decision FROM pawl.reserve('s', '" + key + "', '" + fingerprint + "', '" +
+                 owner + "', '" + policy + "')");
+  }
+  static std::string fence(const std::string& key) {
+    return value("SELECT fence FROM pawl.lookup('s', '" + key + "')");
+  }
+  static std::string status(const std::string& key) {
+    return value("SELECT status FROM pawl.lookup('s', '" + key + "')");
+  }
+
+  static testing::PostgresServer* server_;
+};
+
+testing::PostgresServer* SqlFunctions::server_ = nullptr;
+
+TEST_F(SqlFunctions, TheAnswerCommitsWithTheBusinessRow) {
+  ASSERT_EQ(reserve("k-1", "o-1"), "execute");
+  const Finished done = psql(
+      "BEGIN; INSERT INTO payments (key) VALUES ('k-1');"
+      "SELECT pawl.complete('s', 'k-1', " +
+      fence("k-1") + R"(, 201, '{"Content-Type":"application/json"}', '\x7b7d'); COMMIT;)");
+  EXPECT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_EQ(value("SELECT count(*) FROM payments"), "1");
+  EXPECT_EQ(reserve("k-1", "o-2"), "replay");
+  EXPECT_EQ(value("SELECT response_body FROM pawl.lookup('s', 'k-1')"), R"(\x7b7d)");
+}
+
+TEST_F(SqlFunctions, ARollbackTakesTheAnswerWithIt) {
+  ASSERT_EQ(reserve("k-1", "o-1"), "execute");
+  psql("BEGIN; INSERT INTO payments (key) VALUES ('k-1'); SELECT pawl.complete('s', 'k-1', " +
+       fence("k-1") + ", 201, '{}', ''); ROLLBACK;");
+  EXPECT_EQ(value("SELECT count(*) FROM payments"), "0");
+  EXPECT_EQ(status("k-1"), "in_progress");
+}
+
+TEST_F(SqlFunctions, AStaleFenceRaisesPW001AndTheBusinessRowIsGone) {
+  ASSERT_EQ(reserve("k-1", "o-1", R"({"v":1,"lease_us":1,"on_lease_expiry":"retry"})"), "execute");
+  const std::string old_fence = fence("k-1");
+  ASSERT_EQ(reserve("k-1", "o-2"), "execute");  // the lease was a microsecond long
+  for (const std::string& call : {"pawl.complete('s', 'k-1', " + old_fence + ", 201, '{}', '')",
+                                  "pawl.advance('s', 'k-1', " + old_fence + ", 'charged')",
+                                  "pawl.release('s', 'k-1', " + old_fence + ")",
+                                  "pawl.enqueue('s', 'k-1', " + old_fence + ", 'bank', '')"}) {
+    const Finished late =
+        psql("BEGIN; INSERT INTO payments (key) VALUES ('k-1'); SELECT " + call + "; COMMIT;");
+    EXPECT_NE(late.exit_code, 0);
+    EXPECT_NE(late.err.find("PW001"), std::string::npos) << late.err;
+    EXPECT_EQ(value("SELECT count(*) FROM payments"), "0") << call;
+  }
+  EXPECT_EQ(status("k-1"), "in_progress");
+}
+
+TEST_F(SqlFunctions, AnAnswerIsGivenOnce) {
+  ASSERT_EQ(reserve("k-1", "o-1"), "execute");
+  const std::string complete =
+      "SELECT pawl.complete('s', 'k-1', " + fence("k-1") + ", 200, '{}', '')";
+  EXPECT_EQ(psql(complete).exit_code, 0);
+  EXPECT_NE(psql(complete).err.find("PW001"), std::string::npos);
+}
+
+TEST_F(SqlFunctions, ManySessionsRaceForOneKeyAndOneWins) {
+  std::vector<std::thread> sessions;
+  std::vector<std::string> decisions;
+  std::mutex mutex;
+  for (int i = 0; i < 8; ++i) {
+    sessions.emplace_back([&, i] {
+      const Finished session = psql("SELECT decision FROM pawl.reserve('s', 'race', '1.-.f', 'o-" +
+                                    std::to_string(i) + "')");
+      const std::lock_guard lock(mutex);
+      decisions.push_back(session.out + session.err);
+    });
+  }
+  for (std::thread& session : sessions) session.join();
+  EXPECT_EQ(std::ranges::count(decisions, "execute\n"), 1);
+  EXPECT_EQ(std::ranges::count(decisions, "in_flight\n"), 7);
+}
+
+TEST_F(SqlFunctions, ReserveDecidesAsTheGatewayDoes) {
+  EXPECT_EQ(reserve("k-1", "o-1"), "execute");
+  EXPECT_EQ(reserve("k-1", "o-1"), "execute") << "the same owner asks again";
+  EXPECT_EQ(reserve("k-1", "o-2"), "in_flight");
+  EXPECT_EQ(reserve("k-1", "o-2", R"({"v":1})", "1.-.other"), "misuse");
+  value("SELECT pawl.release('s', 'k-1', " + fence("k-1") + ", 'connection refused')");
+  EXPECT_EQ(status("k-1"), "failed_retryable");
+  EXPECT_EQ(reserve("k-1", "o-2"), "execute");
+
+  EXPECT_EQ(reserve("k-2", "o-1", R"({"v":1,"lease_us":1})"), "execute");
+  EXPECT_EQ(reserve("k-2", "o-2"), "undetermined") << "its owner may have paid before it died";
+  EXPECT_EQ(reserve("k-2", "o-2"), "undetermined");
+
+  EXPECT_EQ(reserve("k-3", "o-1", R"({"v":1,"retention_us":0})"), "execute");
+  value("SELECT pawl.complete('s', 'k-3', " + fence("k-3") + ", 200, '{}', '')");
+  const std::string first_fence = fence("k-3");
+  EXPECT_EQ(reserve("k-3", "o-2"), "execute") << "past its retention: a new life";
+  EXPECT_GT(std::stoll(fence("k-3")), std::stoll(first_fence));
+
+  EXPECT_EQ(reserve("k-4", "o-1", R"({"v":1,"retention_us":0,"expired":"tombstone"})"), "execute");
+  value("SELECT pawl.complete('s', 'k-4', " + fence("k-4") + ", 200, '{}', '')");
+  EXPECT_EQ(reserve("k-4", "o-2"), "gone");
+}
+
+TEST_F(SqlFunctions, ARecoveryPointComesBackWithTheNextAttempt) {
+  ASSERT_EQ(reserve("k-1", "o-1"), "execute");
+  value("SELECT pawl.advance('s', 'k-1', " + fence("k-1") + ", 'charged')");
+  value("SELECT pawl.release('s', 'k-1', " + fence("k-1") + ")");
+  EXPECT_EQ(value("SELECT recovery_point FROM pawl.reserve('s', 'k-1', '1.-.f', 'o-2')"),
+            "charged");
+}
+
+TEST_F(SqlFunctions, APromiseMadeTwiceIsOneRowOfTheOutbox) {
+  ASSERT_EQ(reserve("k-1", "o-1"), "execute");
+  const std::string enqueue = "SELECT pawl.enqueue('s', 'k-1', " + fence("k-1") + ", 'bank', 'x')";
+  EXPECT_EQ(value(enqueue), value(enqueue));
+  EXPECT_EQ(value("SELECT count(*) FROM pawl.outbox"), "1");
+}
+
+TEST_F(SqlFunctions, CompletionIsDurableAlthoughTheServiceTurnedThatOff) {
+  ASSERT_EQ(reserve("k-1", "o-1"), "execute");
+  const Finished session =
+      psql("SET synchronous_commit = off; BEGIN; SELECT pawl.complete('s', 'k-1', " + fence("k-1") +
+           ", 200, '{}', ''); SHOW synchronous_commit; COMMIT; SHOW synchronous_commit;");
+  EXPECT_EQ(session.out, "\non\noff\n") << session.err;
+}
+
+TEST_F(SqlFunctions, BadArgumentsAreRefusedInWords) {
+  ASSERT_EQ(reserve("k-1", "o-1"), "execute");
+  const std::string call = "SELECT pawl.complete('s', 'k-1', " + fence("k-1");
+  EXPECT_NE(psql(call + ", 99, '{}', '')").err.find("no final HTTP status"), std::string::npos);
+  EXPECT_NE(psql(call + ", 200, '3', '')").err.find("JSON object"), std::string::npos);
+  EXPECT_NE(psql(call + R"(, 200, '{"a b":"c"}', ''))").err.find("token"), std::string::npos);
+  EXPECT_NE(psql(call + R"(, 200, '{"a":"b\r\nc: d"}', ''))").err.find("control"),
+            std::string::npos);
+  EXPECT_NE(psql("SELECT pawl.reserve('s', '', 'f', 'o')").err.find("printable"),
+            std::string::npos);
+  EXPECT_EQ(status("k-1"), "in_progress");
+}
+
+TEST_F(SqlFunctions, TheStoreReadsAndSweepsWhatTheyWrote) {
+  auto store = postgres::PostgresStore::open(server_->url(), {.allow_lossy_store = true});
+  ASSERT_TRUE(store) << store.error();
+  ASSERT_EQ(reserve("k-1", "o-1"), "execute");
+  value("SELECT pawl.complete('s', 'k-1', " + fence("k-1") +
+        R"(, 201, '[["X-A","\\x41"],["X-A","2"]]', '\x00ff'))");
+  const auto found = run((*store)->find(Scope{"s"}, Key{"k-1"}));
+  ASSERT_TRUE(found && *found);
+  const auto& response = std::get<Completed>((**found).state).response;
+  EXPECT_EQ(response.headers, (Headers{{"X-A", "\\x41"}, {"X-A", "2"}}));
+  EXPECT_EQ(response.body, std::string("\0\xff", 2));
+
+  ASSERT_EQ(reserve("k-2", "o-1", R"({"v":1,"lease_us":1})"), "execute");
+  os::SystemClock clock;
+  os::SystemEntropy entropy;
+  testing::CountingMetrics metrics;
+  Engine engine(**store, clock, entropy, metrics);
+  ASSERT_EQ(run(engine.sweep())->changed, 1U);
+  EXPECT_EQ(status("k-2"), "unknown");
+}
+
+TEST_F(SqlFunctions, TheGatewayAnswersWithWhatTheServiceCommitted) {
+  auto store = postgres::PostgresStore::open(server_->url(), {.allow_lossy_store = true});
+  ASSERT_TRUE(store) << store.error();
+  os::SystemClock clock;
+  os::SystemEntropy entropy;
+  testing::CountingMetrics metrics;
+  Engine engine(**store, clock, entropy, metrics);
+  testing::ScriptedUpstream service;
+  Request request = testing::a_request("k-transactional-1", "s");
+  service.before_answer = [&] {
+    const Finished committed = psql(
+        "BEGIN; INSERT INTO payments (key) VALUES ('k'); SELECT pawl.complete('s', "
+        "'k-transactional-1', " +
+        fence("k-transactional-1") + ", 202, '{}', 'stored'); COMMIT;");
+    EXPECT_EQ(committed.exit_code, 0) << committed.err;
+  };
+  const Guarded guarded = run(engine.guard(request, default_policy(Profile::ietf, true), service));
+  const StoreResult<Settlement>& settlement = std::get<Executed>(guarded).settlement;
+  ASSERT_TRUE(settlement);
+  EXPECT_FALSE(settlement->recorded);
+  EXPECT_EQ(std::get<Completed>(settlement->record.state).response.body, "stored");
+  EXPECT_EQ(metrics.count(Counter::completed_without_commit), 0U);
+}
+
+}  // namespace
+}  // namespace pawl
