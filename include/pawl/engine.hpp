@@ -106,9 +106,11 @@ class Engine {
   Task<StoreResult<PassReport>> reap();             // records past their retention
   Task<StoreResult<PassReport>> release_orphans();  // reservations whose acknowledgement was lost
 
-  // The audited way out of `unknown`. `actor` and `reason` are written with it.
+  // The audited way out of `unknown`. `actor` and `reason` are written with it. `about`: the fence of
+  // the record the finding was made for, where known; a finding about an earlier one is refused.
   Task<Expected<Record, ResolveFailure>> resolve(Scope scope, Key key, Finding finding,
-                                                 std::string actor, std::string reason);
+                                                 std::string actor, std::string reason,
+                                                 std::optional<Fence> about = std::nullopt);
 
  private:
   struct Orphan {
@@ -119,14 +121,17 @@ class Engine {
   };
 
   Attempt new_attempt();
+  Task<StoreResult<Reservation>> look_up(const Request& request, const Policy& policy,
+                                         const Attempt& attempt);
   Task<StoreResult<Written>> insert_or_read(const Record& fresh);
   Task<StoreResult<Written>> replace(Replacement replacement);
   Task<void> pause(int tries);
+  [[nodiscard]] Instant settling_time(const Lease& lease) const;
   Task<StoreResult<Done>> keep_late_evidence(const Lease& lease, const Outcome& outcome,
                                              BootTime deadline);
   Task<bool> release_orphan(const Orphan& orphan);
-  bool apply_renewal(Lease& lease, const Replacement& sent, const StoreResult<Written>& written,
-                     BootTime asked_at);
+  [[nodiscard]] BootTime lease_end(const Record& record) const;
+  bool apply_renewal(Lease& lease, const Replacement& sent, const StoreResult<Written>& written);
 
   Store& store_;
   Clock& clock_;

@@ -1,4 +1,4 @@
--- The tables of a Pawl store in SQLite. Times are microseconds since 1970 (UTC) by the store's clock.
+-- The tables of a Pawl store in SQLite. Times are microseconds since 1970 (UTC), by the store's clock.
 -- Every row is checked twice: in code before it is written and after it is read, and here.
 -- The store sets application_id and user_version itself, in the transaction that runs this file.
 
@@ -6,38 +6,52 @@
 -- A rowid table on purpose: rows then lie in the order they came, a completion finds its row on a page
 -- that was just written, and client-made random keys scatter over the narrow unique index only.
 CREATE TABLE keys (
-  scope_id         TEXT NOT NULL CHECK (scope_id <> ''),           -- whose key it is
-  idempotency_key  TEXT NOT NULL CHECK (idempotency_key <> ''),    -- the client's string, decoded
-  fingerprint      TEXT NOT NULL CHECK (fingerprint <> ''),        -- version.secret-id.hash
+  -- whose key it is, and the client's string, decoded
+  scope_id         TEXT NOT NULL CHECK (scope_id <> ''),
+  idempotency_key  TEXT NOT NULL CHECK (idempotency_key <> ''),
+  -- what the request means: version.secret-id.hash
+  fingerprint      TEXT NOT NULL CHECK (fingerprint <> ''),
   status           TEXT NOT NULL CHECK (status IN ('pending', 'in_progress', 'completed',
                                                    'failed_retryable', 'unknown', 'expired')),
-  fence            INTEGER NOT NULL CHECK (fence >= 1),            -- rises with every new owner
-  owner            TEXT NOT NULL CHECK (owner <> ''),              -- random token of the attempt
-  attempt          INTEGER NOT NULL CHECK (attempt >= 1),          -- 1 for the first owner of this life
-  recovery_point   TEXT NOT NULL,                                  -- last atomic phase; '' for none
+  -- rises with every new owner, and never repeats for a key
+  fence            INTEGER NOT NULL CHECK (fence >= 1),
+  -- the random token of the attempt
+  owner            TEXT NOT NULL CHECK (owner <> ''),
+  -- 1 for the first owner of this life of the key
+  attempt          INTEGER NOT NULL CHECK (attempt >= 1),
+  -- the last atomic phase that committed; '' for none
+  recovery_point   TEXT NOT NULL,
+  -- the lease; of an unknown record: when the last lease ended
   locked_at        INTEGER CHECK ((locked_at IS NOT NULL) = (status = 'in_progress')),
-  locked_until     INTEGER CHECK ((locked_until IS NOT NULL) = (status IN ('in_progress', 'unknown'))),
-                                                                   -- unknown: when the last lease ended
+  locked_until     INTEGER
+    CHECK ((locked_until IS NOT NULL) = (status IN ('in_progress', 'unknown'))),
+  -- when to ask the provider what became of it
   reconcile_after  INTEGER CHECK ((reconcile_after IS NOT NULL) = (status = 'unknown')),
   method           TEXT NOT NULL,
   path             TEXT NOT NULL,
-  route            TEXT NOT NULL,                                  -- the route's name in the configuration
-  request          BLOB,                   -- async routes: one line of JSON {"target":..,"headers":[[n,v],..]},
-                                           -- a line feed, then the body's bytes as they are
+  -- the route's name in the configuration
+  route            TEXT NOT NULL,
+  -- async routes: one line of JSON {"target": .., "headers": [[name, value], ..]}, a line feed, then the
+  -- body's bytes as they are
+  request          BLOB,
   response_code    INTEGER CHECK ((response_code IS NOT NULL) = (status = 'completed')),
+  -- JSON [[name, value], ..]; each byte is one code point (Latin-1), so bytes that are not UTF-8 survive
   response_headers TEXT CHECK ((response_headers IS NOT NULL) = (status = 'completed')),
-                                           -- JSON [[name, value], ..]; each byte is one code point (Latin-1),
-                                           -- so bytes that are not UTF-8 survive
+  -- exact bytes; NULL in a completed row: too large to keep
   response_body    BLOB CHECK (response_body IS NULL OR status = 'completed'),
-                                           -- exact bytes; NULL in a completed row: too large to keep
-  response_schema_version INTEGER CHECK ((response_schema_version IS NOT NULL) = (status = 'completed')),
-  resource_type    TEXT NOT NULL,                                  -- what the answer created; '' for none
+  response_schema_version INTEGER
+    CHECK ((response_schema_version IS NOT NULL) = (status = 'completed')),
+  -- what the answer created; '' for none
+  resource_type    TEXT NOT NULL,
   resource_id      TEXT NOT NULL,
-  last_error       TEXT NOT NULL,                                  -- '' for none
-  policy           TEXT NOT NULL,                                  -- JSON: the rules the attempt was accepted under
+  -- why it is not completed; '' for no reason
+  last_error       TEXT NOT NULL,
+  -- JSON: the rules the attempt was accepted under
+  policy           TEXT NOT NULL,
   created_at       INTEGER NOT NULL,
   completed_at     INTEGER CHECK ((completed_at IS NOT NULL) = (status = 'completed')),
-  expires_at       INTEGER NOT NULL,                               -- in_progress and unknown rows never expire
+  -- in_progress and unknown records never expire, whatever it says
+  expires_at       INTEGER NOT NULL,
   UNIQUE (scope_id, idempotency_key)
 ) STRICT;
 
@@ -59,8 +73,9 @@ CREATE TABLE evidence (
   owner            TEXT NOT NULL,
   fingerprint      TEXT NOT NULL,
   attempt          INTEGER NOT NULL,
+  -- how far it got
   evidence         TEXT NOT NULL CHECK (evidence IN ('not_sent', 'sent', 'answered')),
-  response_code    INTEGER,                 -- the four of them: as in keys; NULL where there was no answer
+  response_code    INTEGER,                 -- these four as in keys; NULL where there was no answer
   response_headers TEXT,
   response_body    BLOB,
   response_schema_version INTEGER,

@@ -2,6 +2,7 @@
 
 #include "pawl/core/check.hpp"
 #include "pawl/core/decision.hpp"
+#include "pawl/core/mutant.hpp"
 #include "pawl/core/overloaded.hpp"
 
 namespace pawl {
@@ -9,7 +10,10 @@ namespace {
 
 // The first fence of a life is the store's time: a key that was deleted and comes back starts above
 // every fence it ever had.
-Fence first_fence(Instant now) { return Fence{now.time_since_epoch().count()}; }
+Fence first_fence(Instant now) {
+  if (mutant(Mutant::first_fence_is_constant)) return Fence{1};
+  return Fence{now.time_since_epoch().count()};
+}
 
 State first_state(const Policy& policy, Instant now) {
   if (policy.mode == Mode::async) return Pending{};
@@ -24,6 +28,7 @@ bool finished_past_retention(const Record& record, const Attempt& attempt) {
 
 bool same_meaning(const Record& record, const Request& request) {
   if (record.fingerprint == request.fingerprint) return true;
+  if (mutant(Mutant::fingerprint_not_compared)) return true;
   return request.meant_then && request.meant_then(record.fingerprint, record.policy.fingerprint);
 }
 
@@ -41,13 +46,13 @@ Record taken_over(const Record& record, const Request& request, const Policy& po
                   const Attempt& attempt) {
   Record next = record;
   next.state = first_state(policy, attempt.now);
-  next.owner = attempt.owner;
-  next.fence = Fence{record.fence.number + 1};
+  if (!mutant(Mutant::takeover_forgets_owner)) next.owner = attempt.owner;
+  if (!mutant(Mutant::takeover_keeps_fence)) next.fence = Fence{record.fence.number + 1};
   next.attempt = record.attempt + 1;
   next.last_error.clear();
   const FingerprintRules rules_then = record.policy.fingerprint;  // they made the stored hash
   next.policy = policy;
-  next.policy.fingerprint = rules_then;
+  if (!mutant(Mutant::takeover_forgets_rules)) next.policy.fingerprint = rules_then;
   next.expires_at = std::max(record.expires_at, attempt.now + policy.retention);
   if (request.stored) next.request = request.stored;
   return next;
@@ -62,7 +67,9 @@ Verdict take_over(const Record& record, const Request& request, const Policy& po
 
 Verdict decide_in_progress(const Record& record, const InProgress& held, const Request& request,
                            const Policy& policy, const Attempt& attempt) {
-  const bool alive = attempt.now < held.locked_until || !attempt.clock_trusted;
+  const bool at_its_end = attempt.now == held.locked_until;
+  const bool alive = attempt.now < held.locked_until || !attempt.clock_trusted ||
+                     (at_its_end && mutant(Mutant::lease_alive_at_its_end));
   // Our own claim, confirmed late: nothing was sent under it yet.
   if (record.owner == attempt.owner) {
     if (alive) return {Execute{}, {}};
@@ -73,7 +80,9 @@ Verdict decide_in_progress(const Record& record, const InProgress& held, const R
   if (alive) {
     return {InFlight{std::max(held.locked_until - attempt.now, Duration{0}), false}, {}};
   }
-  switch (record.policy.on_lease_expiry) {
+  if (mutant(Mutant::lapsed_lease_runs_again)) return take_over(record, request, policy, attempt);
+  const bool by_today = mutant(Mutant::lapsed_lease_by_todays_policy);
+  switch (by_today ? policy.on_lease_expiry : record.policy.on_lease_expiry) {
     case OnLeaseExpiry::retry:
     case OnLeaseExpiry::resume: return take_over(record, request, policy, attempt);
     case OnLeaseExpiry::unknown: break;
@@ -83,6 +92,7 @@ Verdict decide_in_progress(const Record& record, const InProgress& held, const R
   Record doubted = record;
   doubted.state = Unknown{.reconcile_after = attempt.now, .locked_until = held.locked_until};
   doubted.last_error = "lease-expired";
+  if (mutant(Mutant::unknown_raises_fence)) ++doubted.fence.number;
   return {Undetermined{Duration{0}}, std::move(doubted)};
 }
 
@@ -122,8 +132,11 @@ Verdict decide(const Record& record, const Request& request, const Policy& polic
   const bool keeps_tombstones =
       record.policy.expired == WhenExpired::tombstone || policy.expired == WhenExpired::tombstone;
   const bool over = finished_past_retention(record, attempt);
-  if (status_of(record) == Status::expired || (over && keeps_tombstones)) return {Gone{}, {}};
-  if (over) {
+  const bool revived = mutant(Mutant::tombstone_runs_again) && status_of(record) == Status::expired;
+  if (!revived && (status_of(record) == Status::expired || (over && keeps_tombstones))) {
+    return {Gone{}, {}};
+  }
+  if (over || revived) {
     Record next = renewed(record, request, policy, attempt);
     if (status_of(next) == Status::pending) return {InFlight{Duration{0}, true}, std::move(next)};
     return {Execute{}, std::move(next)};
@@ -141,6 +154,9 @@ Verdict decide(const Record& record, const Request& request, const Policy& polic
             return take_over(record, request, policy, attempt);
           },
           [&](const Unknown& doubt) -> Verdict {
+            if (mutant(Mutant::unknown_runs_again)) {
+              return take_over(record, request, policy, attempt);
+            }
             return {Undetermined{std::max(doubt.reconcile_after - attempt.now, Duration{0})}, {}};
           },
           [&](const Pending&) -> Verdict {
@@ -157,7 +173,7 @@ std::optional<Record> claimed(const Record& record, const Attempt& attempt) {
   Record next = record;
   next.state = InProgress{attempt.now, attempt.now + record.policy.lease};
   next.owner = attempt.owner;
-  next.fence = Fence{record.fence.number + 1};
+  if (!mutant(Mutant::claim_keeps_fence)) next.fence = Fence{record.fence.number + 1};
   return next;
 }
 

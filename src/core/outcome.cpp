@@ -4,6 +4,7 @@
 #include <array>
 
 #include "pawl/core/check.hpp"
+#include "pawl/core/mutant.hpp"
 #include "pawl/core/overloaded.hpp"
 #include "pawl/core/render.hpp"
 
@@ -12,6 +13,7 @@ namespace {
 
 // It may have happened; on a transactional route releasing the record makes its commit impossible.
 Settling sent_unanswered(const StoredPolicy& policy) {
+  if (mutant(Mutant::lost_may_run_again)) return Settling::release;
   return policy.transactional ? Settling::release : Settling::doubt;
 }
 
@@ -35,8 +37,11 @@ Settling classify_answer(const Response& response, const StoredPolicy& policy) {
       status == 502 || status == 504;  // whoever is behind it may have acted
   switch (policy.on_server_error) {
     case OnServerError::store: return Settling::complete;
-    case OnServerError::hold: return Settling::doubt;
-    case OnServerError::retry: return from_a_gateway ? Settling::doubt : Settling::release;
+    case OnServerError::hold:
+      return mutant(Mutant::held_error_may_run_again) ? Settling::release : Settling::doubt;
+    case OnServerError::retry:
+      if (mutant(Mutant::gateway_error_may_run_again)) return Settling::release;
+      return from_a_gateway ? Settling::doubt : Settling::release;
   }
   return Settling::doubt;
 }
@@ -98,6 +103,9 @@ void complete(Record& record, StoredResponse response, Instant now) {
   // At least the whole retention from here, whatever `retention_from` says: an outcome that was
   // resolved late is still replayed.
   record.expires_at = std::max(record.expires_at, now + record.policy.retention);
+  if (mutant(Mutant::retention_from_creation)) {
+    record.expires_at = std::max(now, record.created_at + record.policy.retention);
+  }
   record.last_error.clear();
 }
 
@@ -176,7 +184,10 @@ std::optional<Record> swept(const Record& record, Instant now) {
   Record next = record;
   switch (record.policy.on_lease_expiry) {
     case OnLeaseExpiry::resume: return std::nullopt;
-    case OnLeaseExpiry::unknown: doubt(next, "lease-expired", now); return next;
+    case OnLeaseExpiry::unknown:
+      if (mutant(Mutant::sweep_frees_unknown)) break;
+      doubt(next, "lease-expired", now);
+      return next;
     case OnLeaseExpiry::retry: break;
   }
   release(next, "lease-expired", now);
@@ -191,13 +202,13 @@ std::optional<Reaped> reaped(const Record& record, Instant now) {
   if (now < record.expires_at) return std::nullopt;
   switch (status_of(record)) {
     case Status::in_progress:
-    case Status::unknown: return std::nullopt;
+    case Status::unknown: return mutant(Mutant::reap_unknown) ? Reaped{} : std::optional<Reaped>{};
     case Status::expired: return Reaped{};
     case Status::pending: {
       Record next = record;
       // Only the first try can promise that nothing was sent: an earlier one may have been, and its
       // client must not be told to use a new key.
-      if (record.attempt > 1) {
+      if (record.attempt > 1 && !mutant(Mutant::abandoned_after_sending)) {
         doubt(next, "abandoned", now);
       } else {
         complete(next, abandoned_response(), now);
@@ -227,7 +238,8 @@ Expected<Record, ResolveRefusal> resolved(const Record& record, const Finding& f
     complete(next, found->response, now);
     return next;
   }
-  if (now < unknown->locked_until + record.policy.upstream_timeout) {
+  const bool early = now < unknown->locked_until + record.policy.upstream_timeout;
+  if (early && !mutant(Mutant::resolved_too_early)) {
     return Unexpected{ResolveRefusal::too_early};
   }
   release(next, "resolved: not executed", now);

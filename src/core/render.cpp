@@ -176,7 +176,7 @@ Response render(const Decision& decision, const Record& record, const Dialect& d
   return std::visit(
       Overloaded{
           [&](const Execute&) -> Response {
-            PAWL_CHECK(!"an execution has no answer yet");
+            check_failed("an execution has no answer yet", __FILE__, __LINE__);
             return {};
           },
           [&](const Replay& replay) {

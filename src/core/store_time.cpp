@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "pawl/core/check.hpp"
+#include "pawl/core/mutant.hpp"
 
 namespace pawl {
 namespace {
@@ -22,27 +23,39 @@ void StoreTime::observe(Instant reported, BootTime asked, BootTime answered) {
   const Duration at_least = offset_of(reported, answered);
   const Duration at_most = offset_of(reported, asked);
   const bool vague = answered - asked > answer_time_max;
-  if (!offset_) offset_ = at_least;
+  if (!offset_) {
+    offset_ = at_least;
+    offset_max_ = at_most;
+  }
   if (vague) return;
   if (!anchor_) {
     offset_ = at_least;
+    offset_max_ = at_most;
     anchor_ = at_least;
     anchored_at_ = answered;
     return;
   }
-  // A quick answer tells more than a slow one: keep the best lower bound that is still possible.
-  offset_ = *offset_ > at_most ? at_least : std::max(*offset_, at_least);
+  // A quick answer tells more than a slow one: keep the best bounds that are still possible.
+  const bool moved = *offset_ > at_most || offset_max_ < at_least;
+  offset_ = moved ? at_least : std::max(*offset_, at_least);
+  offset_max_ = moved ? at_most : std::min(offset_max_, at_most);
 
   const Duration allowed =
       std::max(answered - anchored_at_, Duration{0}) * drift_ppm_max / 1'000'000;
   *anchor_ += std::clamp(*offset_ - *anchor_, -allowed, allowed);
   anchored_at_ = std::max(anchored_at_, answered);
   trusted_ = std::chrono::abs(*offset_ - *anchor_) < jump_max;
+  if (mutant(Mutant::clock_jump_ignored)) trusted_ = true;
 }
 
 Instant StoreTime::at(BootTime now) const {
   PAWL_CHECK(known());
   return Instant(now.time_since_epoch() + *offset_);
+}
+
+Instant StoreTime::at_latest(BootTime now) const {
+  PAWL_CHECK(known());
+  return Instant(now.time_since_epoch() + offset_max_);
 }
 
 }  // namespace pawl

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "pawl/core/check.hpp"
+#include "pawl/core/mutant.hpp"
 #include "pawl/engine.hpp"
 
 namespace pawl {
@@ -17,13 +18,23 @@ Replacement renewal_of(const Record& held, Instant now) {
 
 }  // namespace
 
+// When the lease is over by this node's clock. The lease was dated by an estimate that is behind the
+// store, so its end comes sooner than that estimate says: what counts is the store's time at most.
+BootTime Engine::lease_end(const Record& record) const {
+  const BootTime now = clock_.now();
+  const Instant locked_until = std::get<InProgress>(record.state).locked_until;
+  const bool optimistic = mutant(Mutant::lease_end_is_optimistic);
+  const Instant store_now = optimistic ? time_.at(now) : time_.at_latest(now);
+  return now + std::min(locked_until - store_now, record.policy.lease);
+}
+
 std::shared_ptr<Lease> Engine::hold(const Record& record) {
   const auto* held = std::get_if<InProgress>(&record.state);
   PAWL_CHECK(held != nullptr);
   const BootTime now = clock_.now();
   auto lease = std::make_shared<Lease>();
   lease->record = record;
-  lease->ends = now + (held->locked_until - time_.at(now));
+  lease->ends = time_.trusted() ? lease_end(record) : now;  // then nothing is left until it is renewed
   lease->renew_until = now + record.policy.upstream_timeout + options_.settle_timeout;
   leases_.push_back(lease);
   return lease;
@@ -31,11 +42,12 @@ std::shared_ptr<Lease> Engine::hold(const Record& record) {
 
 // Takes in what a renewal found; true if the lease is longer now.
 bool Engine::apply_renewal(Lease& lease, const Replacement& sent,
-                           const StoreResult<Written>& written, BootTime asked_at) {
-  if (!written || lease.lost) return false;
-  if (written->mine) {
+                           const StoreResult<Written>& written) {
+  const bool assumed = !written && mutant(Mutant::renewal_in_doubt_counts);
+  if ((!written && !assumed) || lease.lost) return false;
+  if (assumed || written->mine || mutant(Mutant::lost_renewal_counts)) {
     lease.record = sent.next;
-    lease.ends = asked_at + sent.next.policy.lease;
+    if (time_.trusted()) lease.ends = lease_end(sent.next);
     return true;
   }
   const bool still_ours = written->current && written->current->fence == lease.record.fence &&
@@ -79,12 +91,13 @@ Task<StoreResult<PassReport>> Engine::renew() {
     } else {
       metrics_.add(Counter::store_error, to_text(results[i].error()), 1);
     }
-    if (apply_renewal(*due[i], sent[i], results[i], asked)) ++report.changed;
+    if (apply_renewal(*due[i], sent[i], results[i])) ++report.changed;
   }
   co_return report;
 }
 
 Task<bool> Engine::may_send(Lease& lease) {
+  if (mutant(Mutant::lease_not_checked_before_sending)) co_return true;
   for (int round = 0; round < options_.rounds_max; ++round) {
     // A lease that was dated by a clock that jumped says nothing about how long it holds.
     if (lease.lost || !time_.trusted()) co_return false;
@@ -94,7 +107,7 @@ Task<bool> Engine::may_send(Lease& lease) {
     if (now >= lease.renew_until) co_return false;
     const Replacement renewal = renewal_of(lease.record, time_.at(now));
     const StoreResult<Written> written = co_await replace(renewal);
-    apply_renewal(lease, renewal, written, now);
+    apply_renewal(lease, renewal, written);
     if (!written && written.error() != StoreError::in_doubt) co_return false;
   }
   co_return false;

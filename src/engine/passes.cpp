@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "pawl/core/check.hpp"
+#include "pawl/core/mutant.hpp"
 #include "pawl/engine.hpp"
 
 namespace pawl {
@@ -86,11 +87,11 @@ Task<StoreResult<PassReport>> Engine::reap() {
 }
 
 Task<Expected<Record, ResolveFailure>> Engine::resolve(Scope scope, Key key, Finding finding,
-                                                       std::string actor, std::string reason) {
+                                                       std::string actor, std::string reason,
+                                                       std::optional<Fence> about) {
+  const BootTime called = clock_.now();
   const StoreResult<Done> synced = co_await sync_time();
   if (!synced) co_return Unexpected{ResolveFailure{synced.error()}};
-  // Whether it is too early to say so, and for how long the outcome is kept, is a question of dates.
-  if (!time_.trusted()) co_return Unexpected{ResolveFailure{StoreError::unavailable}};
   const Owner author = entropy_.new_owner();
   StoreError last = StoreError::contended;
   for (int round = 0; round < options_.rounds_max; ++round) {
@@ -99,8 +100,17 @@ Task<Expected<Record, ResolveFailure>> Engine::resolve(Scope scope, Key key, Fin
     if (!*found) co_return Unexpected{ResolveFailure{NotFound{}}};
     const Record& record = **found;
     if (record.owner == author) co_return record;  // our own write, its acknowledgement lost
-    Expected<Record, ResolveRefusal> next =
-        resolved(record, finding, author, time_.at(clock_.now()));
+    // Whether it is too early to say so, and for how long the outcome is kept, is a matter of dates.
+    if (!time_.trusted()) co_return Unexpected{ResolveFailure{StoreError::unavailable}};
+    // "Not executed" was seen before the call, and this process may have been stopped since.
+    const bool as_of_the_call = std::holds_alternative<FoundNotExecuted>(finding) &&
+                                !mutant(Mutant::stale_finding_accepted);
+    const Instant seen = time_.at(as_of_the_call ? called : clock_.now());
+    Expected<Record, ResolveRefusal> next = resolved(record, finding, author, seen);
+    const bool about_another = about && *about != record.fence;
+    if (about_another && !mutant(Mutant::finding_about_another)) {
+      next = Unexpected{ResolveRefusal::not_unknown};
+    }
     if (!next) {
       metrics_.add(Counter::resolved, "refused", 1);
       co_return Unexpected{ResolveFailure{next.error()}};

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "pawl/core/mutant.hpp"
 #include "pawl/engine.hpp"
 
 namespace pawl {
@@ -10,7 +11,10 @@ Task<StoreResult<Reservation>> Engine::reserve(const Request& request, const Pol
     if (!synced) co_return Unexpected{synced.error()};
   }
   Attempt attempt = new_attempt();
-  if (!attempt.clock_trusted) co_return co_await look_up(request, policy, attempt);
+  const bool reserves_anyway = mutant(Mutant::reserved_by_wrong_clock);
+  if (!attempt.clock_trusted && !reserves_anyway) {
+    co_return co_await look_up(request, policy, attempt);
+  }
 
   bool in_doubt = false;  // a write of ours may be there although nobody said so
   const Record first = first_record(request, policy, attempt);
@@ -19,11 +23,12 @@ Task<StoreResult<Reservation>> Engine::reserve(const Request& request, const Pol
     if (!written) {
       if (written.error() != StoreError::in_doubt) break;
       in_doubt = true;
+      if (mutant(Mutant::in_doubt_is_granted)) co_return Reservation{Execute{}, first};
       co_await pause(round);
     }
     // Dated anew in every round, by one look at the clock: the process may have been stopped for
     // longer than a key is kept, or the store's clock may have jumped and come back.
-    attempt.now = time_.at(clock_.now());
+    if (!mutant(Mutant::attempt_dated_once)) attempt.now = time_.at(clock_.now());
     attempt.clock_trusted = time_.trusted();
     std::optional<Verdict> verdict;
     if (written && written->current) {
@@ -42,7 +47,7 @@ Task<StoreResult<Reservation>> Engine::reserve(const Request& request, const Pol
       written = Unexpected{StoreError::contended};
       break;
     }
-    if (!attempt.clock_trusted) {  // whatever is written from here on carries a date
+    if (!attempt.clock_trusted && !reserves_anyway) {  // whatever is written from here on carries a date
       written = Unexpected{StoreError::unavailable};
       break;
     }
@@ -60,7 +65,7 @@ Task<StoreResult<Reservation>> Engine::reserve(const Request& request, const Pol
       co_return Reservation{std::move(verdict->decision), *written->current};
     }
   }
-  if (in_doubt) {
+  if (in_doubt && !mutant(Mutant::orphan_forgotten)) {
     const BootTime forget_at = clock_.now() + policy.lease + policy.upstream_timeout;
     orphans_.push_back({request.scope, request.key, attempt.owner, forget_at});
   }
@@ -104,7 +109,10 @@ Task<bool> Engine::release_orphan(const Orphan& orphan) {
   const StoreResult<std::optional<Record>> found = co_await store_.find(orphan.scope, orphan.key);
   if (!found || !*found) co_return false;
   const Record& record = **found;
-  if (record.owner != orphan.owner) co_return true;
+  // Somebody else's, so far: a takeover of ours may still arrive like an insert may.
+  if (record.owner != orphan.owner && !mutant(Mutant::orphan_of_anybody)) {
+    co_return mutant(Mutant::orphan_given_up);
+  }
   const Status status = status_of(record);
   if (status != Status::in_progress && status != Status::unknown) co_return true;
   const Outcome nothing_sent = NotSent{"the reservation's acknowledgement was lost"};

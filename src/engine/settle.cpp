@@ -1,4 +1,5 @@
 #include "pawl/core/check.hpp"
+#include "pawl/core/mutant.hpp"
 #include "pawl/engine.hpp"
 
 namespace pawl {
@@ -19,7 +20,7 @@ bool may_still_settle(const Record& record) {
     case Status::unknown:
     case Status::failed_retryable:
     case Status::pending: return true;  // swept back on an async route: nobody has claimed it yet
-    case Status::completed:
+    case Status::completed: return mutant(Mutant::late_answer_overwrites);
     case Status::expired: return false;
   }
   return false;
@@ -34,16 +35,30 @@ bool same_answer(const Record& stored, const Record& ours) {
 
 }  // namespace
 
+// An outcome has to be written down even while the store's clock is not to be trusted. Its date then
+// comes from the lease, which was confirmed by a clock that was right: an expiry or a time to
+// reconcile that is hours off would outlive the error.
+Instant Engine::settling_time(const Lease& lease) const {
+  const BootTime now = clock_.now();
+  if (time_.trusted() || mutant(Mutant::settled_by_wrong_clock)) return time_.at(now);
+  return std::get<InProgress>(lease.record.state).locked_until + (now - lease.ends);
+}
+
 Task<StoreResult<Settlement>> Engine::settle(Lease& lease, const Outcome& outcome) {
   const BootTime deadline = clock_.now() + options_.settle_timeout;
   Record from = lease.record;
   const Fence fence = from.fence;
   for (int tries = 0;; ++tries) {
-    const Record next = settled(from, outcome, time_.at(clock_.now()), options_.settle);
+    const Record next = settled(from, outcome, settling_time(lease), options_.settle);
     Replacement change{next, guard_of(from), audit_of(from, next)};
     const bool late = change.audit.has_value();
     const StoreResult<Written> written = co_await replace(std::move(change));
     if (!written) {
+      const bool in_doubt = written.error() == StoreError::in_doubt;
+      if (mutant(Mutant::answer_before_durable) ||
+          (in_doubt && mutant(Mutant::settle_in_doubt_is_done))) {
+        co_return Settlement{next, true, false};
+      }
       // Whatever the error, asking again is harmless: the guard and the owner tell our own write.
       if (clock_.now() >= deadline) co_return Unexpected{written.error()};
       co_await pause(tries);
@@ -63,9 +78,14 @@ Task<StoreResult<Settlement>> Engine::settle(Lease& lease, const Outcome& outcom
     }
     if (!written->current || written->current->fence != fence) {
       lease.lost = true;
+      if (mutant(Mutant::superseded_answer_is_told)) co_return Settlement{next, true, false};
       const StoreResult<Done> kept = co_await keep_late_evidence(lease, outcome, deadline);
       if (!kept) co_return Unexpected{kept.error()};
-      co_return Settlement{written->current.value_or(from), false, true};
+      // What is there now may be the next life of the key, about another request: not for our client.
+      const bool same_request =
+          written->current && (written->current->fingerprint == from.fingerprint ||
+                               mutant(Mutant::superseded_by_another_request));
+      co_return Settlement{same_request ? *written->current : from, false, true};
     }
     if (!may_still_settle(*written->current)) {  // the service's own commit, or a resolve
       lease.lost = true;
@@ -84,6 +104,7 @@ Task<StoreResult<Done>> Engine::keep_late_evidence(const Lease& lease, const Out
                                                    BootTime deadline) {
   const Evidence evidence = evidence_of(outcome);
   if (evidence == Evidence::not_sent) co_return Done{};  // nothing happened: nothing to keep
+  if (mutant(Mutant::evidence_dropped)) co_return Done{};
   metrics_.add(Counter::double_execution, to_text(evidence), 1);
   LateEvidence late;
   late.scope = lease.record.scope;

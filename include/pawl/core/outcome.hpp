@@ -88,8 +88,8 @@ struct FoundNotExecuted {};
 using Finding = std::variant<FoundCompleted, FoundNotExecuted>;
 
 enum class ResolveRefusal {
-  not_unknown,  // somebody else settled or resolved it; look again
-  too_early,    // an owner may still be sending: wait until upstream_timeout after the lease's end
+  not_unknown,   // somebody else settled or resolved it; look again
+  too_early,     // an owner may still be sending: wait until upstream_timeout after the lease's end
   bad_response,  // the answer found has no final HTTP status (200 to 599)
 };
 

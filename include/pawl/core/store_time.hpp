@@ -23,15 +23,19 @@ class StoreTime {
   void observe(Instant reported, BootTime asked, BootTime answered);
 
   [[nodiscard]] bool known() const { return offset_.has_value(); }
-  // Needs known().
+  // Needs known(). The store's clock shows this or more.
   [[nodiscard]] Instant at(BootTime now) const;
+  // Needs known(). The store's clock shows this or less: what an owner asks of its own lease.
+  [[nodiscard]] Instant at_latest(BootTime now) const;
 
   // False after a jump, until the clocks agree again with what they were. Then nothing may expire.
   [[nodiscard]] bool trusted() const { return trusted_; }
 
  private:
   // An Instant less a BootTime: where the boot clock's zero lies on the store's clock.
+  // The true one lies between these two.
   std::optional<Duration> offset_;
+  Duration offset_max_{0};
   // Where it has been; follows the offset slowly, because clocks of different machines drift.
   std::optional<Duration> anchor_;
   BootTime anchored_at_{};

@@ -1,5 +1,6 @@
 #include "src/adapters/postgres/connection.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 
 #include <boost/asio/as_tuple.hpp>
@@ -32,19 +33,20 @@ std::optional<std::string_view> Rows::field(int row, std::size_t column) const {
                           static_cast<std::size_t>(PQgetlength(result_.get(), row, number)));
 }
 
+// Asio gets a descriptor of its own. libpq closes its socket by itself when the connection breaks;
+// the number may then be another connection's before we let go of it.
 Connection::Connection(net::any_io_executor executor, PGconn* connection, SessionFacts facts,
                        const Statements& statements)
-    : socket_(executor, PQsocket(connection)),
+    : socket_(executor),
       timer_(executor),
       connection_(connection, PQfinish),
       facts_(std::move(facts)),
       statements_(statements) {
-  usable_ = PQsetnonblocking(connection, 1) == 0 && PQenterPipelineMode(connection) == 1;
-}
-
-// libpq closes the socket itself: Asio must let go of it first.
-Connection::~Connection() {
-  if (socket_.is_open()) socket_.release();
+  const int own = ::fcntl(PQsocket(connection), F_DUPFD_CLOEXEC, 0);
+  boost::system::error_code error;
+  if (own >= 0) socket_.assign(own, error);
+  usable_ = own >= 0 && !error && PQsetnonblocking(connection, 1) == 0 &&
+            PQenterPipelineMode(connection) == 1;
 }
 
 bool Connection::alive() {

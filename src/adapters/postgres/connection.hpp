@@ -65,7 +65,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Takes over a connection that is established and idle.
   Connection(boost::asio::any_io_executor executor, PGconn* connection, SessionFacts facts,
              const Statements& statements);
-  ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 

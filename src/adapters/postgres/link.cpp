@@ -119,14 +119,17 @@ Task<std::shared_ptr<Connection>> Link::get(Deadline deadline) {
         run_on(context_.connector.get_executor(), establish_there(context_.url, context_.options));
     Expected<Established, std::string> established = co_await std::move(task);
     if (established) {
-      failures_ = 0;
-      context_.health.good();
       connection_ =
           std::make_shared<Connection>(context_.executor, established->connection.release(),
                                        established->facts, context_.statements);
-      continue;
+      if (connection_->alive()) {
+        failures_ = 0;
+        context_.health.good();
+        co_return connection_;
+      }
+    } else {
+      context_.health.bad("PostgreSQL: " + established.error());
     }
-    context_.health.bad("PostgreSQL: " + established.error());
     const bool again = co_await pause(deadline);
     if (!again) break;
   }

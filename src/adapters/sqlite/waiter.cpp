@@ -77,6 +77,9 @@ void wake(Waiters waiters, const std::shared_ptr<Resumptions>& counted) {
     trip->second.push_back(std::move(waiter));
   }
   for (auto& [executor, together] : trips) {
+    // The last caller of an event loop may end it, and destroy it, as soon as it is resumed: the
+    // loop must not end before `post` has returned.
+    const auto still_posting = boost::asio::make_work_guard(executor);
     boost::asio::post(executor, Trip(std::move(together), counted));
   }
 }

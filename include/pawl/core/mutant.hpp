@@ -1,0 +1,82 @@
+// Small bugs on purpose. The simulator must find every one of them, or its world is too kind; see
+// docs/proof.md. Only the simulator is built with PAWL_MUTANTS: everywhere else `mutant` is the
+// constant false, and nothing of this is left in the program.
+#pragma once
+
+namespace pawl {
+
+enum class Mutant {
+  none,
+
+  // decide
+  lease_alive_at_its_end,
+  lapsed_lease_runs_again,
+  lapsed_lease_by_todays_policy,
+  unknown_raises_fence,
+  unknown_runs_again,
+  takeover_keeps_fence,
+  takeover_forgets_owner,
+  takeover_forgets_rules,
+  fingerprint_not_compared,
+  first_fence_is_constant,
+  clock_jump_ignored,
+  lease_end_is_optimistic,
+  tombstone_runs_again,
+  claim_keeps_fence,
+
+  // outcome
+  lost_may_run_again,
+  gateway_error_may_run_again,
+  held_error_may_run_again,
+  sweep_frees_unknown,
+  abandoned_after_sending,
+  retention_from_creation,
+  resolved_too_early,
+
+  // guards
+  fence_not_checked,
+  status_not_checked,
+  lease_not_checked,
+
+  // engine
+  in_doubt_is_granted,
+  attempt_dated_once,
+  reserved_by_wrong_clock,
+  orphan_forgotten,
+  orphan_of_anybody,
+  orphan_given_up,
+  lease_not_checked_before_sending,
+  renewal_in_doubt_counts,
+  lost_renewal_counts,
+  settle_in_doubt_is_done,
+  answer_before_durable,
+  superseded_answer_is_told,
+  superseded_by_another_request,
+  late_answer_overwrites,
+  settled_by_wrong_clock,
+  evidence_dropped,
+  stale_finding_accepted,
+  finding_about_another,
+
+  // around the engine: what a gateway, a store or a service could get wrong
+  free_on_hang_up,
+  cache_across_scopes,
+  reap_unknown,
+  reap_without_condition,
+  expired_pending_claimed,
+  half_is_an_answer,
+  resend_after_reset,
+  complete_from_any_state,
+  complete_with_old_fence,
+
+  count
+};
+
+#ifdef PAWL_MUTANTS
+inline Mutant active_mutant = Mutant::none;
+inline bool mutant(Mutant which) { return active_mutant == which; }
+#else
+constexpr bool mutant(Mutant) { return false; }
+#endif
+
+}  // namespace pawl
