@@ -1,0 +1,206 @@
+#include "tests/sim/store.hpp"
+
+namespace pawl::sim {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+std::string names(const Record& record) { return text_of({record.scope, record.key}); }
+
+}  // namespace
+
+Connection::Connection(Scheduler& scheduler, Server& server, Chaos& chaos, History& history,
+                       Process& process, Stream stream, std::string who)
+    : scheduler_(scheduler),
+      server_(server),
+      chaos_(chaos),
+      history_(history),
+      process_(process),
+      stream_(stream),
+      who_(std::move(who)) {}
+
+// What becomes of one call. Every fault is drawn at every call, so that sparing one does not move
+// the others.
+Connection::Plan Connection::plan(bool writes) {
+  const Duration there = stream_.between(milliseconds(0), milliseconds(stream_.one_in(4) ? 40 : 3));
+  const Duration back = stream_.between(milliseconds(0), milliseconds(stream_.one_in(4) ? 40 : 3));
+  const Duration slow = stream_.between(milliseconds(100), seconds(8));
+  const Duration late = stream_.between(milliseconds(10), seconds(4));
+  Plan plan{.apply_after = there, .reply_after = there + back, .error = {}};
+  if (chaos_.strikes(Fault::store_slow, stream_)) {
+    const bool on_the_way_there = stream_.one_in(2);
+    if (on_the_way_there) *plan.apply_after += slow;
+    plan.reply_after += slow;
+  }
+  const bool unavailable = chaos_.strikes(Fault::store_unavailable, stream_);
+  const bool contended = chaos_.strikes(Fault::store_contended, stream_);
+  const bool ack_lost = chaos_.strikes(Fault::store_ack_lost, stream_);
+  const bool write_lost = chaos_.strikes(Fault::store_write_lost, stream_);
+  const bool write_late = chaos_.strikes(Fault::store_write_late, stream_);
+  const bool cut = scheduler_.now() < cut_until_;
+  if (unavailable || cut || server_.down()) {
+    plan.apply_after.reset();
+    plan.error = StoreError::unavailable;
+  } else if (contended && writes) {
+    plan.apply_after.reset();
+    plan.error = StoreError::contended;
+  } else if (write_lost && writes) {
+    plan.apply_after.reset();
+    plan.error = StoreError::in_doubt;
+  } else if (write_late && writes) {
+    plan.apply_after = plan.reply_after + late;
+    plan.error = StoreError::in_doubt;
+  } else if (ack_lost && writes) {
+    plan.error = StoreError::in_doubt;
+  }
+  return plan;
+}
+
+template <class Reply>
+Task<Expected<Reply, StoreError>> Connection::call(std::string what, const char* place, bool writes,
+                                                   std::function<Reply()> apply) {
+  const Plan plan = this->plan(writes);
+  const std::uint64_t epoch = server_.epoch();
+  const auto reply = std::make_shared<std::optional<Reply>>();
+  const Duration asked = scheduler_.now();
+  if (history_.wanted()) {
+    std::string line = what;
+    if (plan.error) line += ": " + std::string(to_text(*plan.error));
+    if (plan.error && plan.apply_after) line += *plan.apply_after > plan.reply_after ? ", arrives later" : ", but written";
+    history_.add(scheduler_.now(), who_, line);
+  }
+  if (plan.apply_after) {
+    // The server works whether or not the caller still lives.
+    scheduler_.at(scheduler_.now() + *plan.apply_after,
+                  [&server = server_, epoch, reply, apply = std::move(apply)] {
+                    if (server.epoch() == epoch) reply->emplace(apply());
+                  });
+  }
+  const Process::Ticket ticket = process_.ticket();
+  process_.wake(ticket, scheduler_.now() + plan.reply_after, place);
+  co_await process_.park(ticket);
+  if (plan.error) co_return Unexpected{*plan.error};
+  // The connection broke under way: applied or not, nobody says.
+  const bool broken = server_.epoch() != epoch || !*reply;
+  if (broken) co_return Unexpected{writes ? StoreError::in_doubt : StoreError::unavailable};
+  knows_time_ |= std::string_view(place) == "store.time" && scheduler_.now() - asked < seconds(9);
+  co_return std::move(**reply);
+}
+
+namespace {
+
+template <class T>
+StoreResult<T> flattened(Expected<StoreResult<T>, StoreError> result) {
+  if (!result) return Unexpected{result.error()};
+  return std::move(*result);
+}
+
+using Rows = std::vector<StoreResult<Written>>;
+
+Rows for_each_row(Expected<Rows, StoreError> result, std::size_t rows) {
+  if (result) return std::move(*result);
+  return Rows(rows, StoreResult<Written>(Unexpected{result.error()}));
+}
+
+}  // namespace
+
+Task<Rows> Connection::insert_or_read(std::vector<Record> fresh) {
+  const std::size_t rows = fresh.size();
+  std::string what;
+  if (history_.wanted()) what = "asks to insert " + names(fresh.front()) + " for " + fresh.front().owner.text;
+  std::function<Rows()> apply = [&server = server_, fresh = std::move(fresh)] {
+    return server.insert_or_read(fresh);
+  };
+  Expected<Rows, StoreError> result =
+      co_await call(std::move(what), "store.insert_or_read", true, std::move(apply));
+  co_return for_each_row(std::move(result), rows);
+}
+
+Task<Rows> Connection::replace(std::vector<Replacement> batch) {
+  const std::size_t rows = batch.size();
+  std::string what;
+  if (history_.wanted()) {
+    for (const Replacement& change : batch) {
+      what += (what.empty() ? "asks to make " : ", ") + names(change.next) + " " +
+              std::string(to_text(change.expected.status)) + " -> " +
+              std::string(to_text(status_of(change.next)));
+    }
+  }
+  std::function<Rows()> apply = [&server = server_, batch = std::move(batch)] {
+    return server.replace(batch);
+  };
+  Expected<Rows, StoreError> result =
+      co_await call(std::move(what), "store.replace", true, std::move(apply));
+  co_return for_each_row(std::move(result), rows);
+}
+
+Task<StoreResult<std::vector<bool>>> Connection::erase(std::vector<Erasure> batch) {
+  using Reply = StoreResult<std::vector<bool>>;
+  std::string what;
+  if (history_.wanted()) {
+    for (const Erasure& erasure : batch) {
+      what += (what.empty() ? "asks to erase " : ", ") + text_of({erasure.scope, erasure.key});
+    }
+  }
+  std::function<Reply()> apply = [&server = server_, batch = std::move(batch)] {
+    return server.erase(batch);
+  };
+  Expected<Reply, StoreError> result =
+      co_await call(std::move(what), "store.erase", true, std::move(apply));
+  co_return flattened(std::move(result));
+}
+
+Task<StoreResult<std::optional<Record>>> Connection::find(Scope scope, Key key) {
+  using Reply = StoreResult<std::optional<Record>>;
+  std::string what;
+  if (history_.wanted()) what = "looks up " + text_of({scope, key});
+  std::function<Reply()> apply = [&server = server_, scope, key] { return server.find(scope, key); };
+  Expected<Reply, StoreError> result =
+      co_await call(std::move(what), "store.find", false, std::move(apply));
+  co_return flattened(std::move(result));
+}
+
+Task<StoreResult<Instant>> Connection::time() {
+  std::function<StoreResult<Instant>()> apply = [&server = server_] { return server.time(); };
+  Expected<StoreResult<Instant>, StoreError> result =
+      co_await call(std::string("asks the time"), "store.time", false, std::move(apply));
+  co_return flattened(std::move(result));
+}
+
+using Page = StoreResult<std::vector<Record>>;
+
+Task<Page> Connection::lapsed(PassQuery query) {
+  std::function<Page()> apply = [&server = server_, query] { return server.lapsed(query); };
+  Expected<Page, StoreError> result = co_await call(std::string("looks for lapsed leases"),
+                                                    "store.lapsed", false, std::move(apply));
+  co_return flattened(std::move(result));
+}
+
+Task<Page> Connection::past_retention(PassQuery query) {
+  std::function<Page()> apply = [&server = server_, query] { return server.past_retention(query); };
+  Expected<Page, StoreError> result = co_await call(
+      std::string("looks for what is past retention"), "store.past_retention", false, std::move(apply));
+  co_return flattened(std::move(result));
+}
+
+Task<Page> Connection::undetermined(PassQuery query) {
+  std::function<Page()> apply = [&server = server_, query] { return server.undetermined(query); };
+  Expected<Page, StoreError> result = co_await call(std::string("looks for unknown outcomes"),
+                                                    "store.undetermined", false, std::move(apply));
+  co_return flattened(std::move(result));
+}
+
+Task<StoreResult<Done>> Connection::keep_evidence(LateEvidence evidence) {
+  using Reply = StoreResult<Done>;
+  std::string what;
+  if (history_.wanted()) what = "keeps evidence about " + text_of({evidence.scope, evidence.key});
+  std::function<Reply()> apply = [&server = server_, evidence = std::move(evidence)] {
+    return server.keep_evidence(evidence);
+  };
+  Expected<Reply, StoreError> result =
+      co_await call(std::move(what), "store.keep_evidence", true, std::move(apply));
+  co_return flattened(std::move(result));
+}
+
+}  // namespace pawl::sim

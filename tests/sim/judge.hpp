@@ -1,0 +1,144 @@
+// The judge: knows everything that happened, believes nobody, and says which promise was broken.
+//
+// It is told of every change of a row (by the store), every byte sent and every effect (by the
+// upstream) and every answer (by the nodes), and keeps its own idea of what each key went through.
+// The rules are the promises of docs/proof.md, written without looking at how the engine keeps them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "pawl/core/outcome.hpp"
+#include "pawl/core/record.hpp"
+
+namespace pawl::sim {
+
+using Identity = std::pair<Scope, Key>;
+std::string text_of(const Identity& identity);
+
+// What a client asks for. The nonce counts unless the rules in force exclude it.
+struct Body {
+  int amount = 0;
+  int nonce = 0;
+};
+
+// What a client was told.
+enum class Said {
+  final_answer,  // stored: it will be replayed
+  passing,       // the upstream's own words, not kept
+  in_flight,
+  misuse,
+  unknown,
+  gone,
+  unavailable,
+  trouble,  // nothing sent, or no answer
+};
+std::string_view name_of(Said said);
+
+struct Answer {
+  Said said = Said::trouble;
+  std::optional<StoredResponse> response;
+  Fence fence;  // of the execution or record it is about; 0: none
+  Duration retry_after{0};
+  bool lease_over = false;  // told "in flight" of a lease that had ended
+};
+
+struct Violation {
+  std::string rule;
+  std::string detail;
+  std::string key;
+};
+
+inline constexpr std::size_t row_states = 7;  // the six of design section 3, and "no row"
+using Transitions = std::array<std::array<std::uint64_t, row_states>, row_states>;
+
+class Judge {
+ public:
+  // `now` is honest time on the store's scale: its clock as it would be had it never been moved.
+  // The service's transaction has no clock but the store's: while that one is off, what it completes
+  // is kept from its reservation on.
+  void excuse_retention(bool excused) { retention_excused_ = excused; }
+  void knows(const Fingerprint& fingerprint, Body body);
+  void row_changed(const Identity& identity, const std::optional<Record>& after, Instant now);
+  void evidence_kept(const Identity& identity, Fence fence);
+
+  void asked_to_send(const Identity& identity, Fence fence);
+  void first_byte(const Identity& identity, Fence fence, Body body, Instant now);
+  void effect(const Identity& identity, Fence fence);
+  // The upstream gives this answer under this fence; `forgives`: it acted, said 5xx, and the policy
+  // stored with the attempt takes that for permission to run again.
+  void answer_given(const Identity& identity, Fence fence, const Response& response, Body body);
+  void forgive(const Identity& identity, Fence fence);
+
+  void told(const Identity& identity, Body body, const Answer& answer);
+  void superseded(const Identity& identity, Fence fence, const Outcome& outcome);
+
+  // Once faults have stopped and everybody had the time to finish.
+  void end();
+  // A reservation that its node gave up without sending, some seconds after the faults stopped.
+  void reservation_leaked(const Identity& identity, const Record& record);
+
+  [[nodiscard]] const std::optional<Violation>& violation() const { return violation_; }
+  void violated(std::string rule, const Identity& identity, std::string detail);
+
+  [[nodiscard]] const Transitions& transitions() const { return transitions_; }
+  [[nodiscard]] std::uint64_t effects() const { return effects_; }
+
+  // What the world itself may ask: the rows as they are, and the life an execution belongs to.
+  [[nodiscard]] const std::optional<Record>& row(const Identity& identity);
+  [[nodiscard]] std::vector<Identity> keys() const;
+  [[nodiscard]] bool asked(const Identity& identity, Fence fence);
+  [[nodiscard]] int life_of(const Identity& identity, Fence fence);
+
+ private:
+  // One owner's claim on a key.
+  struct Execution {
+    int life = 0;
+    StoredPolicy policy;
+    bool asked = false;
+    bool sent = false;
+    int effects = 0;
+    bool forgiven = false;
+    bool evidence = false;
+  };
+  // From the first reservation of a key until it is forgotten.
+  struct Life {
+    Body body;
+    FingerprintRules rules;
+    std::optional<StoredResponse> completed;
+  };
+  struct KeyStory {
+    std::optional<Record> row;
+    std::vector<Life> lives;
+    std::map<Fence, Execution> executions;
+  };
+  struct GivenAnswer {
+    Identity identity;
+    Body body;
+    Fence fence;
+  };
+
+  void begin_life(KeyStory& story, const Identity& identity, const Record& record);
+  void begin_execution(KeyStory& story, const Identity& identity, const Record& record);
+  void check_erasure(const Identity& identity, const Record& before, Instant now);
+  void check_same_fence(KeyStory& story, const Identity& identity, const Record& after, Instant now);
+  void check_takeover(KeyStory& story, const Identity& identity, const Record& after, Instant now);
+  void completed(KeyStory& story, const Identity& identity, const Record& after, Instant now);
+  void check_effects(KeyStory& story, const Identity& identity);
+  [[nodiscard]] static bool same_meaning(const Life& life, Body body);
+
+  std::map<Identity, KeyStory> stories_;
+  std::map<std::string, Body> meanings_;          // by fingerprint
+  std::map<std::string, GivenAnswer> answers_;    // by response body
+  std::optional<Violation> violation_;
+  bool retention_excused_ = false;
+  Transitions transitions_{};
+  std::uint64_t effects_ = 0;
+};
+
+}  // namespace pawl::sim

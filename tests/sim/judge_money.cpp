@@ -1,0 +1,189 @@
+// Whether money moved once, whether clients were told the truth, and whether anything is left over.
+#include "tests/sim/judge.hpp"
+
+namespace pawl::sim {
+namespace {
+
+// The store's clock may step by a fraction of a second, and nobody promises better than that.
+constexpr Duration clock_slack = std::chrono::seconds(1);
+
+}  // namespace
+
+std::string_view name_of(Said said) {
+  switch (said) {
+    case Said::final_answer: return "final answer";
+    case Said::passing: return "passing answer";
+    case Said::in_flight: return "in flight";
+    case Said::misuse: return "key reused";
+    case Said::unknown: return "outcome unknown";
+    case Said::gone: return "key expired";
+    case Said::unavailable: return "store unavailable";
+    case Said::trouble: return "upstream trouble";
+  }
+  return "?";
+}
+
+bool Judge::same_meaning(const Life& life, Body body) {
+  return life.body.amount == body.amount &&
+         (life.body.nonce == body.nonce || !life.rules.exclude.empty());
+}
+
+void Judge::asked_to_send(const Identity& identity, Fence fence) {
+  KeyStory& story = stories_[identity];
+  const auto execution = story.executions.find(fence);
+  if (execution != story.executions.end()) {
+    execution->second.asked = true;
+    return;
+  }
+  violated("nothing is sent without a reservation", identity,
+           "no row ever had fence " + std::to_string(fence.number));
+}
+
+bool Judge::asked(const Identity& identity, Fence fence) {
+  return stories_[identity].executions[fence].asked;
+}
+
+int Judge::life_of(const Identity& identity, Fence fence) {
+  return stories_[identity].executions[fence].life;
+}
+
+void Judge::first_byte(const Identity& identity, Fence fence, Body body, Instant now) {
+  KeyStory& story = stories_[identity];
+  Execution& execution = story.executions[fence];
+  execution.sent = true;
+  const auto* held = story.row ? std::get_if<InProgress>(&story.row->state) : nullptr;
+  if (held == nullptr || story.row->fence != fence) {
+    violated("the first byte leaves under a living lease", identity,
+             "the record was not in progress under fence " + std::to_string(fence.number));
+  } else if (held->locked_until + clock_slack < now) {
+    violated("the first byte leaves under a living lease", identity,
+             "the lease was over for " + std::to_string((now - held->locked_until).count()) + " us");
+  }
+  const Life& life = story.lives[static_cast<std::size_t>(execution.life)];
+  if (!same_meaning(life, body)) {
+    violated("a request with another fingerprint never executes", identity,
+             "reserved for amount " + std::to_string(life.body.amount) + ", sent amount " +
+                 std::to_string(body.amount));
+  }
+}
+
+void Judge::forgive(const Identity& identity, Fence fence) {
+  stories_[identity].executions[fence].forgiven = true;
+}
+
+void Judge::answer_given(const Identity& identity, Fence fence, const Response& response,
+                         Body body) {
+  answers_[response.body] = {identity, body, fence};
+}
+
+void Judge::effect(const Identity& identity, Fence fence) {
+  KeyStory& story = stories_[identity];
+  ++effects_;
+  Execution& execution = story.executions[fence];
+  if (++execution.effects > 1) {
+    violated("an execution acts once", identity,
+             "fence " + std::to_string(fence.number) + " acted twice");
+  }
+  const bool holds = story.row && story.row->fence == fence &&
+                     status_of(*story.row) == Status::in_progress;
+  if (execution.policy.transactional && !holds) {
+    violated("a service that lost its fence commits nothing", identity,
+             "fence " + std::to_string(fence.number) + " committed without holding the record");
+  }
+  check_effects(story, identity);
+}
+
+// Two executions that both acted: the earlier one must have been given up in the one way that a
+// policy accepts (design section 13). A key that was answered and then kept for its whole retention
+// is a new key; one that merely failed is not.
+void Judge::check_effects(KeyStory& story, const Identity& identity) {
+  const Execution* earlier = nullptr;  // fences rise, also from one life to the next
+  Fence earlier_fence;
+  for (const auto& [fence, execution] : story.executions) {
+    if (execution.effects == 0) continue;
+    if (earlier != nullptr && !earlier->forgiven) {
+      const bool was_answered =
+          story.lives[static_cast<std::size_t>(earlier->life)].completed.has_value();
+      if (earlier->life == execution.life || !was_answered) {
+        violated("at most one effect per key", identity,
+                 "fences " + std::to_string(earlier_fence.number) + " and " +
+                     std::to_string(fence.number) + " both acted");
+      }
+    }
+    earlier = &execution;
+    earlier_fence = fence;
+  }
+}
+
+void Judge::told(const Identity& identity, Body body, const Answer& answer) {
+  KeyStory& story = stories_[identity];
+  const auto execution = story.executions.find(answer.fence);
+  const Life* life = execution == story.executions.end()
+                         ? nullptr
+                         : &story.lives[static_cast<std::size_t>(execution->second.life)];
+  if (answer.said == Said::misuse && life != nullptr && same_meaning(*life, body)) {
+    violated("an honest retry is never misuse", identity, "same body, and told that it differs");
+  }
+  if (answer.said == Said::in_flight && answer.lease_over) {
+    violated("in flight means that the lease is alive", identity, "its lease was over");
+  }
+  if (!answer.response) return;
+  const std::string text = answer.response->body.value_or("");
+  const auto given = answers_.find(text);
+  if (given != answers_.end() && given->second.identity != identity) {
+    violated("no answer crosses scopes or keys", identity,
+             "got the answer of " + text_of(given->second.identity));
+  }
+  if (answer.said != Said::final_answer) return;
+  if (life == nullptr || !life->completed) {
+    violated("durable before answered", identity, "told " + text + ", which nothing has stored");
+  } else if (*life->completed != *answer.response) {
+    violated("an acknowledged answer is replayed byte for byte", identity,
+             "told " + text + ", stored " + life->completed->body.value_or("(no body)"));
+  } else if (!same_meaning(*life, body)) {
+    violated("a request with another fingerprint gets no answer", identity, "told " + text);
+  }
+}
+
+void Judge::superseded(const Identity& identity, Fence fence, const Outcome& outcome) {
+  if (evidence_of(outcome) == Evidence::not_sent) return;
+  if (!stories_[identity].executions[fence].evidence) {
+    violated("a late outcome is kept as evidence", identity,
+             "fence " + std::to_string(fence.number) + " had moved on and nothing was kept");
+  }
+}
+
+void Judge::reservation_leaked(const Identity& identity, const Record& record) {
+  violated("a reservation whose acknowledgement was lost is released", identity,
+           "fence " + std::to_string(record.fence.number) + " is still " +
+               std::string(to_text(status_of(record))) + ", its node alive and nothing sent");
+}
+
+void Judge::end() {
+  for (const auto& [identity, story] : stories_) {
+    if (story.row) {
+      const Status status = status_of(*story.row);
+      if (status == Status::in_progress || status == Status::unknown || status == Status::pending) {
+        violated("nothing is stuck", identity, "left " + std::string(to_text(status)));
+      }
+    }
+    for (const auto& [fence, execution] : story.executions) {
+      if (execution.effects == 0 || execution.forgiven || execution.evidence) continue;
+      if (!story.lives[static_cast<std::size_t>(execution.life)].completed) {
+        violated("the ledger equals what was acknowledged", identity,
+                 "fence " + std::to_string(fence.number) + " acted, and no record says so");
+      }
+    }
+    for (std::size_t number = 0; number < story.lives.size(); ++number) {
+      const std::optional<StoredResponse>& completed = story.lives[number].completed;
+      if (!completed || completed->status >= 300) continue;
+      bool acted = false;
+      for (const auto& [fence, execution] : story.executions) {
+        acted |= execution.life == static_cast<int>(number) && execution.effects > 0;
+      }
+      if (!acted) violated("the ledger equals what was acknowledged", identity, "nothing acted");
+    }
+  }
+}
+
+}  // namespace pawl::sim

@@ -1,0 +1,202 @@
+// What may happen to a row, seen from outside: before, after, and the honest time.
+#include "pawl/core/render.hpp"
+#include "tests/sim/judge.hpp"
+
+namespace pawl::sim {
+namespace {
+
+using std::chrono::seconds;
+
+// The store's clock may step by a fraction of a second, and nobody promises better than that.
+constexpr Duration clock_slack = seconds(1);
+// An expiry is computed before the write travels, from an estimate that is behind the store.
+constexpr Duration retention_slack = seconds(20);
+
+// A claim travels, too.
+constexpr Duration claim_slack = seconds(15);
+
+std::size_t index_of(const std::optional<Record>& row) {
+  return row ? static_cast<std::size_t>(status_of(*row)) : row_states - 1;
+}
+
+bool finished(Status status) {
+  return status == Status::completed || status == Status::failed_retryable;
+}
+
+bool may_follow_under_one_fence(Status from, Status to) {
+  switch (from) {
+    case Status::in_progress: return to != Status::expired;
+    case Status::unknown:
+    case Status::pending:
+      return to == Status::unknown || to == Status::completed || to == Status::failed_retryable;
+    case Status::failed_retryable: return to != Status::in_progress && to != Status::pending;
+    case Status::completed: return to == Status::expired;
+    case Status::expired: return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string text_of(const Identity& identity) {
+  return identity.first.text + "/" + identity.second.text;
+}
+
+void Judge::violated(std::string rule, const Identity& identity, std::string detail) {
+  if (!violation_) violation_ = {std::move(rule), std::move(detail), text_of(identity)};
+}
+
+void Judge::knows(const Fingerprint& fingerprint, Body body) { meanings_[fingerprint.text] = body; }
+
+void Judge::begin_execution(KeyStory& story, const Identity& identity, const Record& record) {
+  const auto [execution, fresh] = story.executions.try_emplace(record.fence);
+  if (!fresh) {
+    violated("a fence is never used twice", identity,
+             "fence " + std::to_string(record.fence.number) + " was given out before");
+  }
+  execution->second.life = static_cast<int>(story.lives.size()) - 1;
+  execution->second.policy = record.policy;
+}
+
+void Judge::begin_life(KeyStory& story, const Identity& identity, const Record& record) {
+  Life life;
+  life.body = meanings_[record.fingerprint.text];
+  life.rules = record.policy.fingerprint;
+  story.lives.push_back(std::move(life));
+  begin_execution(story, identity, record);
+}
+
+void Judge::row_changed(const Identity& identity, const std::optional<Record>& after, Instant now) {
+  KeyStory& story = stories_[identity];
+  const std::optional<Record>& before = story.row;
+  if (before == after) return;
+  ++transitions_[index_of(before)][index_of(after)];
+  if (!before) {
+    begin_life(story, identity, *after);
+  } else if (!after) {
+    check_erasure(identity, *before, now);
+  } else if (after->fence < before->fence) {
+    violated("a write with an old fence changes nothing", identity,
+             "the row's fence was " + std::to_string(before->fence.number) + ", a write with " +
+                 std::to_string(after->fence.number) + " replaced it");
+  } else if (after->fence == before->fence) {
+    check_same_fence(story, identity, *after, now);
+  } else {
+    check_takeover(story, identity, *after, now);
+  }
+  story.row = after;
+}
+
+void Judge::check_erasure(const Identity& identity, const Record& before, Instant now) {
+  const Status status = status_of(before);
+  if (status == Status::in_progress || status == Status::unknown || status == Status::pending) {
+    violated("unfinished records are never reaped", identity,
+             "a row was deleted while " + std::string(to_text(status)));
+  } else if (now + clock_slack < before.expires_at) {
+    violated("a finished record is kept for its retention", identity, "deleted before its time");
+  }
+}
+
+void Judge::check_same_fence(KeyStory& story, const Identity& identity, const Record& after,
+                             Instant now) {
+  const Record& before = *story.row;
+  const Status from = status_of(before);
+  const Status to = status_of(after);
+  const std::string step = std::string(to_text(from)) + " -> " + std::string(to_text(to));
+  if (!may_follow_under_one_fence(from, to)) {
+    violated("a record moves only as its states allow", identity, step + " under one fence");
+  }
+  if (before.owner != after.owner && from != Status::unknown) {
+    violated("a new owner brings a new fence", identity, step + " by another owner");
+  }
+  const auto* held = std::get_if<InProgress>(&before.state);
+  const auto* holds = std::get_if<InProgress>(&after.state);
+  if (held != nullptr && holds != nullptr && holds->locked_until < held->locked_until) {
+    violated("a lease never gets shorter", identity, "a renewal shortened it");
+  }
+  if (held != nullptr && holds == nullptr && after.last_error == "lease-expired") {
+    if (now + clock_slack < held->locked_until) {
+      violated("a living lease is left alone", identity, step + ", though the lease was alive");
+    }
+    const bool may_run_again = to == Status::failed_retryable || to == Status::pending;
+    if (may_run_again && before.policy.on_lease_expiry == OnLeaseExpiry::retry) {
+      story.executions[before.fence].forgiven = !before.policy.transactional;
+    }
+  }
+  if (to == Status::expired && now + clock_slack < before.expires_at) {
+    violated("a finished record is kept for its retention", identity, "a tombstone before its time");
+  }
+  if (to == Status::completed) completed(story, identity, after, now);
+}
+
+void Judge::check_takeover(KeyStory& story, const Identity& identity, const Record& after,
+                           Instant now) {
+  const Record& before = *story.row;
+  const Status from = status_of(before);
+  const bool over = finished(from) && before.expires_at <= now + clock_slack;
+  // An attempt that lost its own claim before it sent anything may take the key again.
+  if (before.owner == after.owner && story.executions[before.fence].asked) {
+    violated("a new fence brings a new owner", identity, "the old owner's token was kept");
+  }
+  if (from == Status::unknown || from == Status::expired || (from == Status::completed && !over)) {
+    violated("only what may run again is taken over", identity,
+             "a record that was " + std::string(to_text(from)) + " was taken over");
+  }
+  if (from == Status::pending && before.expires_at + claim_slack < now) {
+    violated("what has expired is not begun", identity, "claimed after its time");
+  }
+  if (const auto* held = std::get_if<InProgress>(&before.state)) {
+    if (now + clock_slack < held->locked_until) {
+      violated("a living lease is left alone", identity, "taken over while the lease was alive");
+    }
+    if (before.policy.on_lease_expiry == OnLeaseExpiry::retry && !before.policy.transactional) {
+      story.executions[before.fence].forgiven = true;
+    }
+  }
+  // A key that was kept for its time begins anew; anything else is the same payment, tried again.
+  if (over && after.attempt == 1) {
+    begin_life(story, identity, after);
+  } else {
+    begin_execution(story, identity, after);
+  }
+}
+
+void Judge::completed(KeyStory& story, const Identity& identity, const Record& after, Instant now) {
+  const StoredResponse& response = std::get<Completed>(after.state).response;
+  story.lives.back().completed = response;
+  if (!retention_excused_ && after.expires_at + retention_slack < now + after.policy.retention) {
+    violated("an outcome is kept for a whole retention from when it is known", identity,
+             "completed at a moment from which only " +
+                 std::to_string((after.expires_at - now).count() / 1'000'000) + " s are left of " +
+                 std::to_string(after.policy.retention.count() / 1'000'000) + " s");
+  }
+  if (response.status == 408) {  // ours: abandoned before anybody claimed it
+    const int life = static_cast<int>(story.lives.size()) - 1;
+    for (const auto& [fence, execution] : story.executions) {
+      if (execution.life == life && execution.sent) {
+        violated("abandoned is said only of what was never sent", identity,
+                 "fence " + std::to_string(fence.number) + " had been sent");
+      }
+    }
+    return;
+  }
+  const auto given = response.body ? answers_.find(*response.body) : answers_.end();
+  if (given == answers_.end() || given->second.identity != identity) {
+    violated("only a complete answer to this very key is stored", identity,
+             "stored: " + response.body.value_or("(no body)"));
+  }
+}
+
+void Judge::evidence_kept(const Identity& identity, Fence fence) {
+  stories_[identity].executions[fence].evidence = true;
+}
+
+const std::optional<Record>& Judge::row(const Identity& identity) { return stories_[identity].row; }
+
+std::vector<Identity> Judge::keys() const {
+  std::vector<Identity> all;
+  for (const auto& [identity, story] : stories_) all.push_back(identity);
+  return all;
+}
+
+}  // namespace pawl::sim

@@ -1,0 +1,112 @@
+#include "tests/sim/mutants.hpp"
+
+#include <array>
+#include <ostream>
+
+namespace pawl::sim {
+namespace {
+
+constexpr std::size_t mutants = static_cast<std::size_t>(Mutant::count);
+
+struct Entry {
+  Mutant mutant;
+  std::string_view name;
+  std::string_view bug;
+};
+
+#define ENTRY(name, bug) \
+  Entry { Mutant::name, #name, bug }
+
+constexpr std::array<Entry, mutants - 1> entries{{
+    ENTRY(lease_alive_at_its_end, "`<=` where the lease is compared with the time"),
+    ENTRY(lapsed_lease_runs_again, "a lapsed lease is taken over whatever the policy"),
+    ENTRY(lapsed_lease_by_todays_policy, "a lapsed lease is read by today's policy, not the attempt's"),
+    ENTRY(unknown_raises_fence, "doubt raises the fence: the owner's late answer is lost"),
+    ENTRY(unknown_runs_again, "an unknown outcome is retried"),
+    ENTRY(takeover_keeps_fence, "a new owner under the old fence"),
+    ENTRY(takeover_forgets_owner, "a new fence under the old owner's token"),
+    ENTRY(takeover_forgets_rules, "a takeover stores today's fingerprint rules beside the old hash"),
+    ENTRY(fingerprint_not_compared, "another body under the same key is taken for a retry"),
+    ENTRY(first_fence_is_constant, "every life of a key starts with fence 1"),
+    ENTRY(clock_jump_ignored, "a clock that jumped is trusted"),
+    ENTRY(lease_end_is_optimistic, "an owner reckons its lease by the store's time at least, not at most"),
+    ENTRY(tombstone_runs_again, "a tombstone is taken for a free key"),
+    ENTRY(claim_keeps_fence, "a worker claims under the old fence"),
+    ENTRY(lost_may_run_again, "no answer is taken for not executed"),
+    ENTRY(gateway_error_may_run_again, "502 and 504 are taken for not executed"),
+    ENTRY(held_error_may_run_again, "a 5xx is released although the policy holds it"),
+    ENTRY(sweep_frees_unknown, "the sweeper frees lapsed leases under policy `unknown`"),
+    ENTRY(abandoned_after_sending, "a pending request is called abandoned although a try was sent"),
+    ENTRY(retention_from_creation, "a late outcome is kept from the creation on"),
+    ENTRY(resolved_too_early, "`not executed` is accepted while the owner may still be sending"),
+    ENTRY(fence_not_checked, "writes are not guarded by the fence"),
+    ENTRY(status_not_checked, "writes are not guarded by the state"),
+    ENTRY(lease_not_checked, "writes are not guarded by the lease: a renewed one is swept"),
+    ENTRY(in_doubt_is_granted, "a reservation in doubt is used"),
+    ENTRY(attempt_dated_once, "an insert in doubt is repeated with the date and fence of before a pause"),
+    ENTRY(reserved_by_wrong_clock, "keys are reserved while the store's clock is not trusted"),
+    ENTRY(orphan_forgotten, "a reservation in doubt is never looked up again"),
+    ENTRY(orphan_of_anybody, "the look-up releases whoever holds the key by then"),
+    ENTRY(orphan_given_up, "the look-up ends when it finds another owner: a takeover still arrives"),
+    ENTRY(lease_not_checked_before_sending, "no look at the lease before the first byte"),
+    ENTRY(renewal_in_doubt_counts, "a renewal in doubt counts as a longer lease"),
+    ENTRY(lost_renewal_counts, "a renewal that found another owner counts as a longer lease"),
+    ENTRY(settle_in_doubt_is_done, "a settlement in doubt is answered as done"),
+    ENTRY(answer_before_durable, "the answer leaves although nothing could be written"),
+    ENTRY(superseded_answer_is_told, "an owner that lost its fence tells its client its own answer"),
+    ENTRY(superseded_by_another_request, "a superseded owner's client is told another request's answer"),
+    ENTRY(late_answer_overwrites, "a late answer replaces a completed one"),
+    ENTRY(settled_by_wrong_clock, "an outcome is dated by a clock that is not trusted"),
+    ENTRY(evidence_dropped, "the outcome of a superseded owner is not kept"),
+    ENTRY(stale_finding_accepted, "`not executed` is judged by the time it is written, not seen"),
+    ENTRY(finding_about_another, "a finding about an earlier execution resolves the present one"),
+    ENTRY(free_on_hang_up, "a client that hangs up frees its key"),
+    ENTRY(cache_across_scopes, "the replay cache is asked by key alone"),
+    ENTRY(reap_unknown, "unknown outcomes are reaped past retention"),
+    ENTRY(reap_without_condition, "the reaper deletes what was taken over meanwhile"),
+    ENTRY(expired_pending_claimed, "a worker claims what has already expired"),
+    ENTRY(half_is_an_answer, "half a response is stored as the answer"),
+    ENTRY(resend_after_reset, "the proxy sends again after a reset"),
+    ENTRY(complete_from_any_state, "pawl.complete also works from failed_retryable"),
+    ENTRY(complete_with_old_fence, "pawl.complete does not compare the fence"),
+}};
+#undef ENTRY
+
+constexpr bool complete() {
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (static_cast<std::size_t>(entries[i].mutant) != i + 1) return false;
+  }
+  return true;
+}
+static_assert(complete(), "every mutant has its line, in the order of the enumeration");
+
+}  // namespace
+
+std::optional<Mutant> mutant_of(std::string_view name) {
+  for (const Entry& entry : entries) {
+    if (entry.name == name) return entry.mutant;
+  }
+  return std::nullopt;
+}
+
+void list_mutants(std::ostream& out) {
+  for (const Entry& entry : entries) out << "  " << entry.name << ": " << entry.bug << '\n';
+}
+
+bool hunt_mutants(const Bounds& bounds, std::ostream& out) {
+  std::size_t found = 0;
+  out << "| mutant | the bug | seed | promise it breaks |\n|---|---|---|---|\n";
+  for (const Entry& entry : entries) {
+    active_mutant = entry.mutant;
+    const std::optional<Finding> finding = search_in_child(bounds);
+    if (finding) ++found;
+    out << "| `" << entry.name << "` | " << entry.bug << " | "
+        << (finding ? std::to_string(finding->seed) : "NOT FOUND") << " | "
+        << (finding ? finding->violation.rule : "") << " |" << std::endl;
+  }
+  active_mutant = Mutant::none;
+  out << '\n' << found << " of " << entries.size() << " mutants found\n";
+  return found == entries.size();
+}
+
+}  // namespace pawl::sim

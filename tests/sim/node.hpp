@@ -1,0 +1,81 @@
+// A node: the real engine, a thin gateway around it, and every background pass. What a run of it
+// knows dies with that run.
+#pragma once
+
+#include <memory>
+#include <set>
+
+#include "pawl/engine.hpp"
+#include "tests/sim/upstream.hpp"
+
+namespace pawl::sim {
+
+// A request and where its answer goes.
+struct Exchange {
+  Identity identity;
+  Body body;
+  std::string body_text;  // one of the spellings of `body`
+  Policy policy;
+  const FingerprintSecrets* secrets = nullptr;  // as configured at any moment: all known ones verify
+  std::function<void(Answer)> reply;
+  bool hung_up = false;
+};
+
+class Node {
+ public:
+  Node(Outside& outside, int number);
+  ~Node();
+
+  void start();
+  void crash();
+  // A request arrives. Lost if the node is down.
+  void serve(std::shared_ptr<Exchange> exchange);
+  void hung_up(const std::shared_ptr<Exchange>& exchange);
+  void cut_off(Duration until);
+  // Faults are over: whatever still held this node back is gone.
+  void heal();
+
+  // Would this node notice if the store's clock jumped now?
+  [[nodiscard]] bool knows_time() const;
+
+  // Is this the owner token of an attempt of the present run that nobody is working on any more?
+  [[nodiscard]] bool abandoned(const Identity& identity, const Owner& owner) const;
+
+ private:
+  struct Run;
+  using Pass = Task<void> (Node::*)(Run&);
+
+  Process::Fate fate(const char* place);
+  void spawn_pass(Pass pass, Duration every);
+  Task<void> repeat(Run& run, Pass pass, Duration every);
+  Task<void> guard(Run& run, std::shared_ptr<Exchange> exchange);
+  Task<void> free_key(Run& run, Identity identity);
+  Answer answer_of(Run& run, const Exchange& exchange, const Guarded& guarded);
+  std::optional<Answer> from_cache(Run& run, const Exchange& exchange);
+  void remember(Run& run, const Exchange& exchange, const Answer& answer, Instant expires_at);
+
+  Task<void> renew(Run& run);
+  Task<void> release_orphans(Run& run);
+  Task<void> sweep(Run& run);
+  Task<void> reap(Run& run);
+  Task<void> reconcile(Run& run);
+  Task<void> operate(Run& run);
+  Task<void> work(Run& run);
+  Task<void> work_on(Run& run, Identity identity);
+  Task<void> ask_provider(Run& run, Record record);
+
+  void note(const std::string& what) const;
+
+  Outside& outside_;
+  int number_;
+  std::string name_;
+  int runs_ = 0;
+  Stream stream_;
+  Duration reap_every_;
+  Duration work_every_;
+  Duration clock_offset_;
+  std::int64_t drift_ppm_;
+  std::unique_ptr<Run> run_;
+};
+
+}  // namespace pawl::sim

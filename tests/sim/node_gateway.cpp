@@ -1,0 +1,153 @@
+// The request path of a node: what `pawl serve` will do around the engine, in a few lines.
+#include "pawl/core/mutant.hpp"
+#include "pawl/core/overloaded.hpp"
+#include "tests/sim/node_run.hpp"
+
+namespace pawl::sim {
+namespace {
+
+constexpr const char* path = "/v1/payments";
+
+RequestContent content_of(const std::string& body) {
+  return {.method = "POST", .path = path, .query = "", .content_type = "application/json", .body = body};
+}
+
+Request request_of(const Exchange& exchange, Judge& judge) {
+  Request request;
+  request.scope = exchange.identity.first;
+  request.key = exchange.identity.second;
+  request.method = "POST";
+  request.path = path;
+  request.route = "payments";
+  const auto hashed =
+      fingerprint(content_of(exchange.body_text), exchange.policy.fingerprint, *exchange.secrets);
+  request.fingerprint = hashed->fingerprint;
+  judge.knows(request.fingerprint, exchange.body);
+  request.meant_then = [text = exchange.body_text, secrets = exchange.secrets](
+                           const Fingerprint& stored, const FingerprintRules& rules_then) {
+    return matches(stored, content_of(text), rules_then, *secrets);
+  };
+  if (exchange.policy.mode == Mode::async) {
+    request.stored = StoredRequest{path, {}, text_of(exchange.body)};
+  }
+  return request;
+}
+
+Answer stored_answer(const Record& record) {
+  Answer answer;
+  answer.fence = record.fence;
+  answer.said = Said::final_answer;
+  answer.response = std::get<Completed>(record.state).response;
+  return answer;
+}
+
+Answer answer_of_execution(const Executed& executed) {
+  Answer answer;
+  if (!executed.settlement) {  // it could not be made durable: the answer must not leave
+    answer.said = Said::unknown;
+    return answer;
+  }
+  const Settlement& settlement = *executed.settlement;
+  answer.fence = settlement.record.fence;
+  const bool is_completed = status_of(settlement.record) == Status::completed;
+  if (is_completed && !settlement.recorded) return stored_answer(settlement.record);
+  if (settlement.superseded) {
+    answer.said = Said::in_flight;
+    return answer;
+  }
+  const auto* answered = std::get_if<Answered>(&executed.outcome);
+  if (answered == nullptr) {
+    answer.said = Said::trouble;
+    return answer;
+  }
+  answer.said = is_completed ? Said::final_answer : Said::passing;
+  answer.response = storable(answered->response, {});
+  return answer;
+}
+
+}  // namespace
+
+Task<void> Node::guard(Run& run, std::shared_ptr<Exchange> exchange) {
+  const Identity identity = exchange->identity;
+  run.active.insert(identity);
+  const Request request = request_of(*exchange, outside_.judge);
+  note(text_of(identity) + " request for " + exchange->body_text);
+  Call call(outside_, *run.process, run.clock, identity, exchange->body, name_);
+  const Guarded guarded = co_await run.engine.guard(request, exchange->policy, call);
+  run.active.erase(run.active.find(identity));
+  if (const auto* executed = std::get_if<Executed>(&guarded)) {
+    if (executed->settlement && executed->settlement->superseded) {
+      outside_.judge.superseded(identity, call.fence(), executed->outcome);
+    }
+  }
+  const Answer answer = answer_of(run, *exchange, guarded);
+  note(text_of(identity) + " answers: " + std::string(name_of(answer.said)) +
+       (answer.response ? " " + answer.response->body.value_or("") : ""));
+  outside_.judge.told(identity, exchange->body, answer);
+  exchange->reply(answer);
+}
+
+Answer Node::answer_of(Run& run, const Exchange& exchange, const Guarded& guarded) {
+  Answer answer;
+  if (const auto* failed = std::get_if<Unreserved>(&guarded)) {
+    static_cast<void>(failed);
+    if (const std::optional<Answer> cached = from_cache(run, exchange)) return *cached;
+    answer.said = Said::unavailable;
+    return answer;
+  }
+  if (const auto* executed = std::get_if<Executed>(&guarded)) {
+    answer = answer_of_execution(*executed);
+    if (answer.said == Said::final_answer) {
+      remember(run, exchange, answer, executed->settlement->record.expires_at);
+    }
+    return answer;
+  }
+  const Reservation& found = std::get<Refused>(guarded).reservation;
+  answer.fence = found.record.fence;
+  std::visit(Overloaded{[&](const Execute&) {},
+                        [&](const Replay&) {
+                          answer = stored_answer(found.record);
+                          remember(run, exchange, answer, found.record.expires_at);
+                        },
+                        [&](const InFlight& busy) {
+                          answer.said = Said::in_flight;
+                          answer.retry_after = busy.lease_left;
+                          // Nothing lapses by a clock that is not trusted, and that may be over by now.
+                          answer.lease_over = !busy.pending && !outside_.server.ever_jumped() &&
+                                              busy.lease_left <= Duration{0};
+                        },
+                        [&](const Misuse&) { answer.said = Said::misuse; },
+                        [&](const Undetermined&) { answer.said = Said::unknown; },
+                        [&](const Gone&) { answer.said = Said::gone; }},
+             found.decision);
+  return answer;
+}
+
+std::optional<Answer> Node::from_cache(Run& run, const Exchange& exchange) {
+  const std::string key = mutant(Mutant::cache_across_scopes) ? exchange.identity.second.text
+                                                              : text_of(exchange.identity);
+  const auto cached = run.cache.find(key);
+  if (cached == run.cache.end() || !run.engine.time().known()) return std::nullopt;
+  const bool same = cached->second.body.amount == exchange.body.amount &&
+                    cached->second.body.nonce == exchange.body.nonce;
+  if (!same || run.engine.time().at(run.clock.now()) >= cached->second.expires_at) return std::nullopt;
+  return cached->second.answer;
+}
+
+void Node::remember(Run& run, const Exchange& exchange, const Answer& answer, Instant expires_at) {
+  const std::string key = mutant(Mutant::cache_across_scopes) ? exchange.identity.second.text
+                                                              : text_of(exchange.identity);
+  run.cache.insert_or_assign(key, Run::Cached{answer, exchange.body, expires_at});
+}
+
+// Only a mutant does this: a client that goes away proves nothing about what the upstream did.
+Task<void> Node::free_key(Run& run, Identity identity) {
+  const StoreResult<std::optional<Record>> found =
+      co_await run.store.find(identity.first, identity.second);
+  if (!found || !*found || status_of(**found) != Status::in_progress) co_return;
+  Replacement change{**found, guard_of(**found), std::nullopt};
+  change.next.state = FailedRetryable{};
+  static_cast<void>(co_await run.store.replace_one(std::move(change)));
+}
+
+}  // namespace pawl::sim

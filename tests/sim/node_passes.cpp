@@ -1,0 +1,123 @@
+// What a node does when nobody asks: the engine's passes, and the two that the engine only serves so
+// far, reconciling and working off what async routes accepted.
+#include "pawl/core/mutant.hpp"
+#include "tests/sim/node_run.hpp"
+
+namespace pawl::sim {
+namespace {
+
+class WorkerGate final : public SendGate {
+ public:
+  WorkerGate(Engine& engine, Lease& lease) : engine_(engine), lease_(lease) {}
+  Task<bool> may_send() override { return engine_.may_send(lease_); }
+
+ private:
+  Engine& engine_;
+  Lease& lease_;
+};
+
+}  // namespace
+
+Task<void> Node::renew(Run& run) { static_cast<void>(co_await run.engine.renew()); }
+
+Task<void> Node::release_orphans(Run& run) {
+  static_cast<void>(co_await run.engine.release_orphans());
+}
+
+Task<void> Node::sweep(Run& run) { static_cast<void>(co_await run.engine.sweep()); }
+
+Task<void> Node::reap(Run& run) { static_cast<void>(co_await run.engine.reap()); }
+
+Task<void> Node::reconcile(Run& run) {
+  const StoreResult<Done> synced = co_await run.engine.sync_time();
+  if (!synced) co_return;
+  const PassQuery query{.now = run.engine.time().at(run.clock.now()), .rows_max = 500};
+  const StoreResult<std::vector<Record>> rows = co_await run.store.undetermined(query);
+  if (!rows) co_return;
+  for (const Record& record : *rows) co_await ask_provider(run, record);
+}
+
+// The careful one: "never seen" counts only if it was asked after the last moment at which the old
+// owner's request could act, and the provider's visibility window.
+Task<void> Node::ask_provider(Run& run, Record record) {
+  const Identity identity{record.scope, record.key};
+  const auto& doubt = std::get<Unknown>(record.state);
+  const Instant quiet_since =
+      doubt.locked_until + record.policy.upstream_timeout + Ledger::visibility;
+  const bool may_be_final = run.engine.time().trusted() &&
+                            run.engine.time().at(run.clock.now()) >= quiet_since;
+  const Process::Ticket asked = run.process->ticket();
+  const Duration answered_at = outside_.scheduler.now() + std::chrono::milliseconds(20);
+  const Ledger::Entry* entry =
+      outside_.ledger.find(identity, outside_.judge.life_of(identity, record.fence),
+                           outside_.scheduler.now() - Ledger::visibility);
+  std::optional<Finding> finding;
+  if (entry != nullptr) {
+    finding = FoundCompleted{entry->response};
+  } else if (may_be_final) {
+    finding = FoundNotExecuted{};
+  }
+  run.process->wake(asked, answered_at, "provider.lookup");
+  co_await run.process->park(asked);
+  if (!finding) co_return;
+  note(text_of(identity) + " reconciles: " + (entry != nullptr ? "the provider has it" : "never seen"));
+  static_cast<void>(co_await run.engine.resolve(identity.first, identity.second, std::move(*finding),
+                                                "poller", "asked the provider", record.fence));
+}
+
+// The hasty one: looks at the books right now and says at once what it sees. The engine must know
+// better when it is too early to say "not executed".
+Task<void> Node::operate(Run& run) {
+  if (!outside_.chaos.strikes(Fault::hasty_operator, stream_)) co_return;
+  for (const Identity& identity : outside_.judge.keys()) {
+    const std::optional<Record> row = outside_.judge.row(identity);
+    if (!row || status_of(*row) != Status::unknown) continue;
+    const Ledger::Entry* entry = outside_.ledger.find(
+        identity, outside_.judge.life_of(identity, row->fence), outside_.scheduler.now());
+    Finding finding = FoundNotExecuted{};
+    if (entry != nullptr) finding = FoundCompleted{entry->response};
+    note(text_of(identity) + " an operator says: " + (entry != nullptr ? "it was paid" : "it was not"));
+    static_cast<void>(co_await run.engine.resolve(identity.first, identity.second,
+                                                  std::move(finding), "operator", "looked",
+                                                  row->fence));
+  }
+}
+
+Task<void> Node::work(Run& run) {
+  if (!run.engine.time().known()) co_return;
+  for (const Identity& identity : outside_.judge.keys()) {
+    const std::optional<Record> row = outside_.judge.row(identity);
+    if (row && status_of(*row) == Status::pending) co_await work_on(run, identity);
+  }
+}
+
+// Claims a pending record and sends it, as the async worker will.
+Task<void> Node::work_on(Run& run, Identity identity) {
+  const StoreResult<std::optional<Record>> found =
+      co_await run.store.find(identity.first, identity.second);
+  if (!found || !*found || !run.engine.time().trusted()) co_return;
+  // A worker's claim in doubt is left to its lease so far: told apart by its token's end.
+  const Attempt attempt{.owner = Owner{run.entropy.new_owner().text + worker_mark},
+                        .now = run.engine.time().at(run.clock.now()),
+                        .clock_trusted = true};
+  if ((*found)->expires_at <= attempt.now && !mutant(Mutant::expired_pending_claimed)) co_return;
+  const std::optional<Record> next = claimed(**found, attempt);
+  if (!next) co_return;
+  Replacement change{*next, guard_of(**found), std::nullopt};
+  run.active.insert(identity);
+  const StoreResult<Written> written = co_await run.store.replace_one(std::move(change));
+  if (written && written->mine) {
+    const std::shared_ptr<Lease> lease = run.engine.hold(*written->current);
+    Body body;
+    std::sscanf(next->request->body.c_str(), "{\"amount\":%d,\"nonce\":%d}", &body.amount, &body.nonce);
+    Call call(outside_, *run.process, run.clock, identity, body, name_);
+    WorkerGate gate(run.engine, *lease);
+    const BootTime deadline = run.clock.now() + next->policy.upstream_timeout;
+    const Outcome outcome = co_await call.send(*next, gate, deadline);
+    const StoreResult<Settlement> settled = co_await run.engine.settle(*lease, outcome);
+    if (settled && settled->superseded) outside_.judge.superseded(identity, next->fence, outcome);
+  }
+  run.active.erase(run.active.find(identity));
+}
+
+}  // namespace pawl::sim

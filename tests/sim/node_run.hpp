@@ -1,0 +1,60 @@
+// What one run of a node holds in memory.
+#pragma once
+
+#include <map>
+
+#include "tests/sim/node.hpp"
+
+namespace pawl::sim {
+
+class RunEntropy final : public Entropy {
+ public:
+  RunEntropy(Stream stream, std::string prefix) : stream_(stream), prefix_(std::move(prefix)) {}
+  Owner new_owner() override { return Owner{prefix_ + std::to_string(++owners_)}; }
+  std::uint64_t below(std::uint64_t bound) override { return stream_.below(bound); }
+
+ private:
+  Stream stream_;
+  std::string prefix_;
+  int owners_ = 0;
+};
+
+inline constexpr const char* worker_mark = "w";
+
+class NoMetrics final : public Metrics {
+ public:
+  void add(Counter, std::string_view, std::uint64_t) override {}
+};
+
+struct Node::Run {
+  Run(Outside& outside, const Stream& stream, Process::Oracle oracle, Duration offset,
+      std::int64_t drift_ppm, const std::string& name, int number)
+      : prefix(name + "." + std::to_string(number) + "-"),
+        process(std::make_shared<Process>(outside.scheduler, std::move(oracle))),
+        clock(outside.scheduler, *process, offset, drift_ppm),
+        entropy(stream, prefix),
+        store(outside.scheduler, outside.server, outside.chaos, outside.history, *process,
+              Stream(outside.seed, name + ".store", static_cast<std::uint64_t>(number)), name),
+        engine(store, clock, entropy, metrics) {}
+  // Coroutines first: they hold references to all the rest.
+  ~Run() { process->clear(); }
+
+  // The replay cache: completed records never change.
+  struct Cached {
+    Answer answer;
+    Body body;
+    Instant expires_at;
+  };
+
+  std::string prefix;
+  std::shared_ptr<Process> process;
+  NodeClock clock;
+  RunEntropy entropy;
+  NoMetrics metrics;
+  Connection store;
+  Engine engine;
+  std::map<std::string, Cached> cache;
+  std::multiset<Identity> active;  // keys that a coroutine of this run works on
+};
+
+}  // namespace pawl::sim

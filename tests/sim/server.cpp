@@ -1,0 +1,147 @@
+#include <boost/asio/co_spawn.hpp>
+
+#include "pawl/core/mutant.hpp"
+#include "tests/sim/store.hpp"
+
+namespace pawl::sim {
+namespace {
+
+Identity identity_of(const Record& record) { return {record.scope, record.key}; }
+
+// co_spawn of Boost 1.81 wants results that can be made of nothing; ours cannot.
+template <class T>
+Task<void> keep(Task<T> task, std::optional<T>& result) {
+  result.emplace(co_await std::move(task));
+}
+
+}  // namespace
+
+Server::Server(Scheduler& scheduler, Judge& judge, History& history)
+    : scheduler_(scheduler), judge_(judge), history_(history), truth_([this] { return clock(); }) {}
+
+Instant Server::honest() const {
+  constexpr auto start = std::chrono::sys_days(std::chrono::year(2026) / std::chrono::January / 1);
+  return Instant(start) + scheduler_.now();
+}
+
+void Server::fail_over(Duration until) {
+  ++epoch_;
+  down_until_ = until;
+}
+
+bool Server::down() const { return scheduler_.now() < down_until_; }
+
+// The memory store never waits: the coroutine is over when poll returns.
+template <class T>
+T Server::run(Task<T> task) {
+  std::optional<T> result;
+  boost::asio::co_spawn(context_, keep(std::move(task), result), [](std::exception_ptr failure) {
+    if (failure) std::rethrow_exception(failure);
+  });
+  context_.restart();
+  context_.poll();
+  return std::move(*result);
+}
+
+void Server::saw(const Record& record) {
+  const Identity identity = identity_of(record);
+  if (history_.wanted() && judge_.row(identity) != record) {
+    std::string line = text_of(identity) + " is now " + std::string(to_text(status_of(record))) +
+                       ", fence ..." + std::to_string(record.fence.number % 1'000'000'000) +
+                       ", owner " + record.owner.text;
+    if (const auto* held = std::get_if<InProgress>(&record.state)) {
+      line += ", lease for " + in_seconds(held->locked_until - clock()) + " s";
+    }
+    if (!record.last_error.empty()) line += " (" + record.last_error + ")";
+    history_.add(scheduler_.now(), "store", line);
+  }
+  judge_.row_changed(identity, record, honest());
+}
+
+void Server::saw_nothing(const Identity& identity) {
+  if (history_.wanted() && judge_.row(identity)) {
+    history_.add(scheduler_.now(), "store", text_of(identity) + " is deleted");
+  }
+  judge_.row_changed(identity, std::nullopt, honest());
+}
+
+std::vector<StoreResult<Written>> Server::insert_or_read(std::vector<Record> fresh) {
+  std::vector<StoreResult<Written>> results = run(truth_.insert_or_read(std::move(fresh)));
+  for (const StoreResult<Written>& written : results) saw(*written->current);
+  return results;
+}
+
+std::vector<StoreResult<Written>> Server::replace(std::vector<Replacement> batch) {
+  std::vector<StoreResult<Written>> results = run(truth_.replace(std::move(batch)));
+  for (const StoreResult<Written>& written : results) {
+    if (written->current) saw(*written->current);
+  }
+  return results;
+}
+
+StoreResult<std::vector<bool>> Server::erase(std::vector<Erasure> batch) {
+  if (mutant(Mutant::reap_without_condition)) {
+    for (Erasure& erasure : batch) {
+      const std::optional<Record>& row = judge_.row({erasure.scope, erasure.key});
+      if (row) erasure.expected = guard_of(*row);
+    }
+  }
+  std::vector<Identity> identities;
+  for (const Erasure& erasure : batch) identities.emplace_back(erasure.scope, erasure.key);
+  StoreResult<std::vector<bool>> erased = run(truth_.erase(std::move(batch)));
+  for (std::size_t i = 0; i < identities.size(); ++i) {
+    if ((*erased)[i]) saw_nothing(identities[i]);
+  }
+  return erased;
+}
+
+StoreResult<std::optional<Record>> Server::find(const Scope& scope, const Key& key) {
+  return run(truth_.find(scope, key));
+}
+
+StoreResult<std::vector<Record>> Server::lapsed(PassQuery query) { return run(truth_.lapsed(query)); }
+
+StoreResult<std::vector<Record>> Server::past_retention(PassQuery query) {
+  StoreResult<std::vector<Record>> rows = run(truth_.past_retention(query));
+  if (mutant(Mutant::reap_unknown)) {
+    const StoreResult<std::vector<Record>> doubted = run(truth_.undetermined(query));
+    for (const Record& record : *doubted) {
+      if (record.expires_at <= query.now) rows->push_back(record);
+    }
+  }
+  return rows;
+}
+
+StoreResult<std::vector<Record>> Server::undetermined(PassQuery query) {
+  return run(truth_.undetermined(query));
+}
+
+StoreResult<Done> Server::keep_evidence(LateEvidence evidence) {
+  judge_.evidence_kept({evidence.scope, evidence.key}, evidence.fence);
+  return run(truth_.keep_evidence(std::move(evidence)));
+}
+
+bool Server::complete(const Identity& identity, Fence fence, StoredResponse response,
+                      const std::function<void()>& effect) {
+  const std::optional<Record> row = judge_.row(identity);
+  if (!row) return false;
+  const Status status = status_of(*row);
+  const bool right_state =
+      status == Status::in_progress ||
+      (mutant(Mutant::complete_from_any_state) && status == Status::failed_retryable);
+  const bool right_fence = row->fence == fence || mutant(Mutant::complete_with_old_fence);
+  if (!right_state || !right_fence) return false;  // PW001: the service's transaction rolls back
+  Record next = *row;
+  next.state = Completed{std::move(response), clock()};
+  next.expires_at = std::max(row->expires_at, clock() + row->policy.retention);
+  next.last_error.clear();
+  effect();
+  std::vector<Replacement> batch;
+  batch.push_back({std::move(next), guard_of(*row), std::nullopt});
+  judge_.excuse_retention(jumped());
+  replace(std::move(batch));
+  judge_.excuse_retention(false);
+  return true;
+}
+
+}  // namespace pawl::sim

@@ -1,0 +1,116 @@
+// The store of the simulated world: one truth (the memory store, the reference for all others) and
+// one unreliable connection to it per process.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+
+#include "src/adapters/memory/memory_store.hpp"
+#include "tests/sim/chance.hpp"
+#include "tests/sim/history.hpp"
+#include "tests/sim/judge.hpp"
+#include "tests/sim/scheduler.hpp"
+
+namespace pawl::sim {
+
+// The database server. Its methods happen at once and atomically: how long they took, whether they
+// were reached and whether anybody heard of it is the connection's business.
+class Server {
+ public:
+  Server(Scheduler& scheduler, Judge& judge, History& history);
+
+  std::vector<StoreResult<Written>> insert_or_read(std::vector<Record> fresh);
+  std::vector<StoreResult<Written>> replace(std::vector<Replacement> batch);
+  StoreResult<std::vector<bool>> erase(std::vector<Erasure> batch);
+  StoreResult<std::optional<Record>> find(const Scope& scope, const Key& key);
+  StoreResult<Instant> time() { return clock(); }
+  StoreResult<std::vector<Record>> lapsed(PassQuery query);
+  StoreResult<std::vector<Record>> past_retention(PassQuery query);
+  StoreResult<std::vector<Record>> undetermined(PassQuery query);
+  StoreResult<Done> keep_evidence(LateEvidence evidence);
+
+  // pawl.complete, in the service's own transaction: true if it committed. `effect` is the rest of
+  // that transaction.
+  bool complete(const Identity& identity, Fence fence, StoredResponse response,
+                const std::function<void()>& effect);
+
+  // What the store's clock shows, and what it would show had nobody touched it.
+  [[nodiscard]] Instant clock() const { return honest() + stepped_ + jumped_; }
+  [[nodiscard]] Instant honest() const;
+  void step_clock(Duration by) { stepped_ = by; }
+  void jump_clock(Duration by) {
+    jumped_ = by;
+    ever_jumped_ |= by != Duration{0};
+  }
+  [[nodiscard]] bool ever_jumped() const { return ever_jumped_; }
+  [[nodiscard]] bool jumped() const { return jumped_ != Duration{0}; }
+
+  // Every connection breaks; the standby takes over later.
+  void fail_over(Duration until);
+  [[nodiscard]] bool down() const;
+  [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
+
+ private:
+  template <class T>
+  T run(Task<T> task);
+  void saw(const Record& record);
+  void saw_nothing(const Identity& identity);
+
+  Scheduler& scheduler_;
+  Judge& judge_;
+  History& history_;
+  Duration stepped_{0};
+  Duration jumped_{0};
+  bool ever_jumped_ = false;
+  Duration down_until_{0};
+  std::uint64_t epoch_ = 0;
+  memory::MemoryStore truth_;
+  boost::asio::io_context context_{1};
+};
+
+// One process's way to the server, with everything that can go wrong on it.
+class Connection final : public Store {
+ public:
+  Connection(Scheduler& scheduler, Server& server, Chaos& chaos, History& history, Process& process,
+             Stream stream, std::string who);
+
+  void cut_until(Duration when) { cut_until_ = when; }
+  void heal() { cut_until_ = Duration{0}; }
+  // Has the store's time been learned from an answer that was quick enough to say something?
+  [[nodiscard]] bool knows_time() const { return knows_time_; }
+
+  Task<std::vector<StoreResult<Written>>> insert_or_read(std::vector<Record> fresh) override;
+  Task<std::vector<StoreResult<Written>>> replace(std::vector<Replacement> batch) override;
+  Task<StoreResult<std::vector<bool>>> erase(std::vector<Erasure> batch) override;
+  Task<StoreResult<std::optional<Record>>> find(Scope scope, Key key) override;
+  Task<StoreResult<Instant>> time() override;
+  Task<StoreResult<std::vector<Record>>> lapsed(PassQuery query) override;
+  Task<StoreResult<std::vector<Record>>> past_retention(PassQuery query) override;
+  Task<StoreResult<std::vector<Record>>> undetermined(PassQuery query) override;
+  Task<StoreResult<Done>> keep_evidence(LateEvidence evidence) override;
+
+ private:
+  struct Plan {
+    std::optional<Duration> apply_after;  // nothing: it never reaches the server
+    Duration reply_after{0};
+    std::optional<StoreError> error;
+  };
+
+  Plan plan(bool writes);
+  template <class Reply>
+  Task<Expected<Reply, StoreError>> call(std::string what, const char* place, bool writes,
+                                         std::function<Reply()> apply);
+
+  Scheduler& scheduler_;
+  Server& server_;
+  Chaos& chaos_;
+  History& history_;
+  Process& process_;
+  Stream stream_;
+  std::string who_;
+  Duration cut_until_{0};
+  bool knows_time_ = false;
+};
+
+}  // namespace pawl::sim

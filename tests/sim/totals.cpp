@@ -1,0 +1,54 @@
+#include <iomanip>
+#include <ostream>
+
+#include "tests/sim/runner.hpp"
+
+namespace pawl::sim {
+namespace {
+
+std::string_view state_name(std::size_t index) {
+  return index == row_states - 1 ? "(no row)" : to_text(static_cast<Status>(index));
+}
+
+}  // namespace
+
+void Totals::add(const World& world) {
+  ++seeds;
+  requests += world.clients().requests;
+  answered += world.clients().answered;
+  effects += world.judge().effects();
+  steps += world.steps();
+  for (const Strike& strike : world.chaos().strikes()) ++faults[static_cast<std::size_t>(strike.fault)];
+  for (std::size_t i = 0; i < said.size(); ++i) said[i] += world.clients().said[i];
+  for (std::size_t from = 0; from < row_states; ++from) {
+    for (std::size_t to = 0; to < row_states; ++to) {
+      transitions[from][to] += world.judge().transitions()[from][to];
+    }
+  }
+}
+
+void Totals::print(std::ostream& out, std::chrono::duration<double> took) const {
+  const double per_second = static_cast<double>(requests) / took.count();
+  out << seeds << " seeds, " << requests << " request histories in " << std::fixed
+      << std::setprecision(1) << took.count() << " s: " << std::setprecision(0) << per_second
+      << " per second; " << steps << " steps, " << effects << " effects\n";
+  out << "\nfaults injected\n";
+  for (std::size_t i = 1; i < fault_kinds; ++i) {
+    out << "  " << std::setw(12) << faults[i] << "  " << name_of(static_cast<Fault>(i)) << '\n';
+  }
+  out << "\nclients were told\n";
+  for (std::size_t i = 0; i < said.size(); ++i) {
+    out << "  " << std::setw(12) << said[i] << "  " << name_of(static_cast<Said>(i)) << '\n';
+  }
+  out << "  " << std::setw(12) << requests - answered << "  (hung up before the answer)\n";
+  out << "\nstates reached\n";
+  for (std::size_t from = 0; from < row_states; ++from) {
+    for (std::size_t to = 0; to < row_states; ++to) {
+      if (transitions[from][to] == 0) continue;
+      out << "  " << std::setw(12) << transitions[from][to] << "  " << state_name(from) << " -> "
+          << state_name(to) << '\n';
+    }
+  }
+}
+
+}  // namespace pawl::sim

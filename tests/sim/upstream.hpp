@@ -1,0 +1,78 @@
+// The upstream: a payment service without any idempotency of its own, the worst one to stand before.
+// On a transactional route it commits through its fence instead (design section 7).
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "pawl/ports/upstream.hpp"
+#include "tests/sim/node_clock.hpp"
+#include "tests/sim/store.hpp"
+
+namespace pawl::sim {
+
+// What the provider has on its books: who reconciles asks here.
+class Ledger {
+ public:
+  struct Entry {
+    int life;
+    Duration when;
+    StoredResponse response;
+  };
+  // How long the provider's own queries lag behind its books.
+  static constexpr Duration visibility = std::chrono::milliseconds(1500);
+
+  void add(const Identity& identity, Entry entry) { entries_[identity].push_back(std::move(entry)); }
+  // The newest entry for this life of the key that was there at `when`.
+  [[nodiscard]] const Entry* find(const Identity& identity, int life, Duration when) const;
+
+ private:
+  std::map<Identity, std::vector<Entry>> entries_;
+};
+
+// Everything outside the nodes that a call meets.
+struct Outside {
+  std::uint64_t seed;
+  Scheduler& scheduler;
+  Server& server;
+  Judge& judge;
+  Chaos& chaos;
+  History& history;
+  Ledger& ledger;
+  std::uint64_t sends = 0;
+};
+
+// Where a node may be struck while the upstream has its request.
+inline constexpr const char* after_sending = "the upstream's answer";
+
+// One request on its way: made by a node for a client's body, used once.
+class Call final : public Upstream {
+ public:
+  Call(Outside& outside, Process& process, const NodeClock& clock, Identity identity, Body body,
+       std::string who);
+
+  Task<Outcome> send(const Record& attempt, SendGate& gate, BootTime deadline) override;
+  // Of the attempt it was sent for; 0 if it never was.
+  [[nodiscard]] Fence fence() const { return fence_; }
+
+ private:
+  struct Script;
+  struct Arrival;
+  Script draw(const StoredPolicy& policy);
+  static void serve(Outside& outside, Arrival& arrival, const Script& script);
+  void note(const std::string& what) const;
+
+  Outside& outside_;
+  Process& process_;
+  const NodeClock& clock_;
+  Identity identity_;
+  Body body_;
+  std::string who_;
+  Stream stream_;
+  Fence fence_;
+};
+
+std::string text_of(Body body);
+
+}  // namespace pawl::sim
