@@ -4,6 +4,7 @@
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 30
+SECONDS ?= 600
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +26,9 @@ bench: build ## Measure, as ratios within one run
 
 fuzz: setup ## Run each fuzzer for FUZZ_SECONDS
 	@scripts/fuzz $(FUZZ_SECONDS)
+
+soak: build ## Run the simulator on fresh seeds for SECONDS
+	@scripts/soak $(SECONDS)
 
 lint: setup ## Check formatting and run clang-tidy
 	@scripts/lint

@@ -9,8 +9,8 @@
 namespace pawl::testing {
 
 struct PostgresOptions {
-  // Off is for tests that never ask what survives a crash: it lives in memory then, and a store must
-  // be told to accept it.
+  // Off is for tests that never ask what survives a crash: it lives in memory then, and a store
+  // must be told to accept it.
   bool fsync = true;
   // Further lines for postgresql.conf.
   std::string configuration;

@@ -106,8 +106,8 @@ class Engine {
   Task<StoreResult<PassReport>> reap();             // records past their retention
   Task<StoreResult<PassReport>> release_orphans();  // reservations whose acknowledgement was lost
 
-  // The audited way out of `unknown`. `actor` and `reason` are written with it. `about`: the fence of
-  // the record the finding was made for, where known; a finding about an earlier one is refused.
+  // The audited way out of `unknown`. `actor` and `reason` are written with it. `about`: the fence
+  // of the record the finding was made for, where known; a finding about an earlier one is refused.
   Task<Expected<Record, ResolveFailure>> resolve(Scope scope, Key key, Finding finding,
                                                  std::string actor, std::string reason,
                                                  std::optional<Fence> about = std::nullopt);
@@ -129,6 +129,7 @@ class Engine {
   [[nodiscard]] Instant settling_time(const Lease& lease) const;
   Task<StoreResult<Done>> keep_late_evidence(const Lease& lease, const Outcome& outcome,
                                              BootTime deadline);
+  void remember_orphan(const Request& request, const Policy& policy, const Attempt& attempt);
   Task<bool> release_orphan(const Orphan& orphan);
   [[nodiscard]] BootTime lease_end(const Record& record) const;
   bool apply_renewal(Lease& lease, const Replacement& sent, const StoreResult<Written>& written);

@@ -1,10 +1,10 @@
--- The tables of a Pawl store in SQLite. Times are microseconds since 1970 (UTC), by the store's clock.
+-- The tables of a Pawl store in SQLite. Times are microseconds since 1970 (UTC), by its clock.
 -- Every row is checked twice: in code before it is written and after it is read, and here.
 -- The store sets application_id and user_version itself, in the transaction that runs this file.
 
 -- One row per (scope, key): all that is known about a request.
--- A rowid table on purpose: rows then lie in the order they came, a completion finds its row on a page
--- that was just written, and client-made random keys scatter over the narrow unique index only.
+-- A rowid table on purpose: rows then lie in the order they came, a completion finds its row on a
+-- page that was just written, and random keys of clients scatter over the narrow unique index only.
 CREATE TABLE keys (
   -- whose key it is, and the client's string, decoded
   scope_id         TEXT NOT NULL CHECK (scope_id <> ''),
@@ -31,11 +31,11 @@ CREATE TABLE keys (
   path             TEXT NOT NULL,
   -- the route's name in the configuration
   route            TEXT NOT NULL,
-  -- async routes: one line of JSON {"target": .., "headers": [[name, value], ..]}, a line feed, then the
-  -- body's bytes as they are
+  -- async routes: one line of JSON {"target": .., "headers": [[name, value], ..]}, a line feed,
+  -- then the body's bytes as they are
   request          BLOB,
   response_code    INTEGER CHECK ((response_code IS NOT NULL) = (status = 'completed')),
-  -- JSON [[name, value], ..]; each byte is one code point (Latin-1), so bytes that are not UTF-8 survive
+  -- JSON [[name, value], ..]; each byte is one code point (Latin-1), so that any bytes survive
   response_headers TEXT CHECK ((response_headers IS NOT NULL) = (status = 'completed')),
   -- exact bytes; NULL in a completed row: too large to keep
   response_body    BLOB CHECK (response_body IS NULL OR status = 'completed'),
@@ -61,7 +61,7 @@ CREATE INDEX keys_by_lease ON keys (locked_until) WHERE status = 'in_progress';
 -- The reconciler's rows: few, and untouched by a request that goes well.
 CREATE INDEX keys_by_doubt ON keys (reconcile_after) WHERE status = 'unknown';
 
--- The reaper's rows. A row enters once, when it is finished, near the right edge: expiry times rise.
+-- The reaper's rows. A row enters when it is finished, near the right edge: expiry times rise.
 CREATE INDEX keys_by_expiry ON keys (expires_at) WHERE status NOT IN ('in_progress', 'unknown');
 
 -- Answers that came too late to count. They outlive the record: no foreign key.
@@ -111,4 +111,4 @@ CREATE TABLE meta (
 INSERT INTO meta (name, value) VALUES
   ('store_id', lower(hex(randomblob(16)))),  -- tells this store from another file put in its place
   ('purge_epoch', '0'),                      -- raised by a purge: caches of an older epoch are void
-  ('probe', '0');                            -- rewritten to find out whether the disk takes writes again
+  ('probe', '0');                            -- rewritten to see whether the disk takes writes

@@ -18,8 +18,9 @@ Replacement renewal_of(const Record& held, Instant now) {
 
 }  // namespace
 
-// When the lease is over by this node's clock. The lease was dated by an estimate that is behind the
-// store, so its end comes sooner than that estimate says: what counts is the store's time at most.
+// When the lease is over by this node's clock. The lease was dated by an estimate that is behind
+// the store, so its end comes sooner than that estimate says: what counts is the store's time at
+// most.
 BootTime Engine::lease_end(const Record& record) const {
   const BootTime now = clock_.now();
   const Instant locked_until = std::get<InProgress>(record.state).locked_until;
@@ -34,7 +35,8 @@ std::shared_ptr<Lease> Engine::hold(const Record& record) {
   const BootTime now = clock_.now();
   auto lease = std::make_shared<Lease>();
   lease->record = record;
-  lease->ends = time_.trusted() ? lease_end(record) : now;  // then nothing is left until it is renewed
+  lease->ends =
+      time_.trusted() ? lease_end(record) : now;  // then nothing is left until it is renewed
   lease->renew_until = now + record.policy.upstream_timeout + options_.settle_timeout;
   leases_.push_back(lease);
   return lease;
@@ -72,8 +74,8 @@ Task<StoreResult<PassReport>> Engine::renew() {
     if (left * 3 <= lease->record.policy.lease * 2) due.push_back(lease);
     return false;
   });
-  // Nobody takes a record over while the clock is not trusted, and a lease renewed by a clock that is
-  // hours ahead would keep a dead owner's key for hours.
+  // Nobody takes a record over while the clock is not trusted, and a lease renewed by a clock that
+  // is hours ahead would keep a dead owner's key for hours.
   if (due.empty() || !time_.known() || !time_.trusted()) co_return PassReport{};
 
   std::vector<Replacement> batch;

@@ -25,10 +25,11 @@ Task<StoreResult<PassReport>> Engine::sweep() {
   const StoreResult<Done> synced = co_await sync_time();
   if (!synced) co_return Unexpected{synced.error()};
   if (!time_.trusted()) co_return PassReport{};
-  const Instant now = time_.at(clock_.now());
-  const PassQuery query{.now = now, .rows_max = options_.pass_rows_max};
+  const PassQuery query{.now = time_.at(clock_.now()), .rows_max = options_.pass_rows_max};
   const StoreResult<std::vector<Record>> rows = co_await store_.lapsed(query);
   if (!rows) co_return Unexpected{rows.error()};
+  const Instant now = time_.at(clock_.now());
+  if (!time_.trusted()) co_return PassReport{};
 
   std::vector<Replacement> batch;
   for (const Record& record : *rows) {
@@ -51,10 +52,12 @@ Task<StoreResult<PassReport>> Engine::reap() {
   const StoreResult<Done> synced = co_await sync_time();
   if (!synced) co_return Unexpected{synced.error()};
   if (!time_.trusted()) co_return PassReport{};
-  const Instant now = time_.at(clock_.now());
-  const PassQuery query{.now = now, .rows_max = options_.pass_rows_max};
+  const PassQuery query{.now = time_.at(clock_.now()), .rows_max = options_.pass_rows_max};
   const StoreResult<std::vector<Record>> rows = co_await store_.past_retention(query);
   if (!rows) co_return Unexpected{rows.error()};
+  // What is written is dated by now, not by the question: the process may have been stopped since.
+  const Instant now = mutant(Mutant::reaped_by_old_clock) ? query.now : time_.at(clock_.now());
+  if (!time_.trusted()) co_return PassReport{};
 
   PassReport report{.seen = rows->size(), .changed = 0};
   std::vector<Replacement> changes;
@@ -100,7 +103,8 @@ Task<Expected<Record, ResolveFailure>> Engine::resolve(Scope scope, Key key, Fin
     if (!*found) co_return Unexpected{ResolveFailure{NotFound{}}};
     const Record& record = **found;
     if (record.owner == author) co_return record;  // our own write, its acknowledgement lost
-    // Whether it is too early to say so, and for how long the outcome is kept, is a matter of dates.
+    // Whether it is too early to say so, and for how long the outcome is kept, is a matter of
+    // dates.
     if (!time_.trusted()) co_return Unexpected{ResolveFailure{StoreError::unavailable}};
     // "Not executed" was seen before the call, and this process may have been stopped since.
     const bool as_of_the_call = std::holds_alternative<FoundNotExecuted>(finding) &&

@@ -39,6 +39,8 @@ Task<StoreResult<Reservation>> Engine::reserve(const Request& request, const Pol
       const bool ours_but_refused = current.owner == attempt.owner &&
                                     kind_of(verdict->decision) == DecisionKind::undetermined;
       if (!ours_but_refused) {
+        // A write of ours in doubt may still arrive, should this row go before it does.
+        if (in_doubt && current.owner != attempt.owner) remember_orphan(request, policy, attempt);
         metrics_.add(Counter::reserve, to_text(kind_of(verdict->decision)), 1);
         co_return Reservation{std::move(verdict->decision), current};
       }
@@ -47,7 +49,8 @@ Task<StoreResult<Reservation>> Engine::reserve(const Request& request, const Pol
       written = Unexpected{StoreError::contended};
       break;
     }
-    if (!attempt.clock_trusted && !reserves_anyway) {  // whatever is written from here on carries a date
+    if (!attempt.clock_trusted &&
+        !reserves_anyway) {  // whatever is written from here on carries a date
       written = Unexpected{StoreError::unavailable};
       break;
     }
@@ -65,16 +68,19 @@ Task<StoreResult<Reservation>> Engine::reserve(const Request& request, const Pol
       co_return Reservation{std::move(verdict->decision), *written->current};
     }
   }
-  if (in_doubt && !mutant(Mutant::orphan_forgotten)) {
-    const BootTime forget_at = clock_.now() + policy.lease + policy.upstream_timeout;
-    orphans_.push_back({request.scope, request.key, attempt.owner, forget_at});
-  }
+  if (in_doubt) remember_orphan(request, policy, attempt);
   co_return Unexpected{written ? StoreError::contended : written.error()};
 }
 
-// In place of a reservation while the store's clock is not to be trusted: what needs no date is still
-// answered, replays above all, and new work is refused. A lease or an expiry written by a clock that
-// is hours off would outlive the error.
+void Engine::remember_orphan(const Request& request, const Policy& policy, const Attempt& attempt) {
+  if (mutant(Mutant::orphan_forgotten)) return;
+  const BootTime forget_at = clock_.now() + policy.lease + policy.upstream_timeout;
+  orphans_.push_back({request.scope, request.key, attempt.owner, forget_at});
+}
+
+// In place of a reservation while the store's clock is not to be trusted: what needs no date is
+// still answered, replays above all, and new work is refused. A lease or an expiry written by a
+// clock that is hours off would outlive the error.
 Task<StoreResult<Reservation>> Engine::look_up(const Request& request, const Policy& policy,
                                                const Attempt& attempt) {
   const StoreResult<std::optional<Record>> found = co_await store_.find(request.scope, request.key);

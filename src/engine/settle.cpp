@@ -35,8 +35,8 @@ bool same_answer(const Record& stored, const Record& ours) {
 
 }  // namespace
 
-// An outcome has to be written down even while the store's clock is not to be trusted. Its date then
-// comes from the lease, which was confirmed by a clock that was right: an expiry or a time to
+// An outcome has to be written down even while the store's clock is not to be trusted. Its date
+// then comes from the lease, which was confirmed by a clock that was right: an expiry or a time to
 // reconcile that is hours off would outlive the error.
 Instant Engine::settling_time(const Lease& lease) const {
   const BootTime now = clock_.now();
@@ -81,7 +81,8 @@ Task<StoreResult<Settlement>> Engine::settle(Lease& lease, const Outcome& outcom
       if (mutant(Mutant::superseded_answer_is_told)) co_return Settlement{next, true, false};
       const StoreResult<Done> kept = co_await keep_late_evidence(lease, outcome, deadline);
       if (!kept) co_return Unexpected{kept.error()};
-      // What is there now may be the next life of the key, about another request: not for our client.
+      // What is there now may be the next life of the key, about another request: not for our
+      // client.
       const bool same_request =
           written->current && (written->current->fingerprint == from.fingerprint ||
                                mutant(Mutant::superseded_by_another_request));

@@ -76,7 +76,8 @@ Duration Stream::between(Duration low, Duration high) {
   using std::chrono::milliseconds;
   const auto from = std::chrono::duration_cast<milliseconds>(low).count();
   const auto to = std::chrono::duration_cast<milliseconds>(high).count();
-  return milliseconds(from + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(to - from) + 1)));
+  return milliseconds(from +
+                      static_cast<std::int64_t>(below(static_cast<std::uint64_t>(to - from) + 1)));
 }
 
 Chaos::Chaos(std::uint64_t seed, const std::set<std::uint64_t>& spared) : spared_(spared) {

@@ -1,8 +1,8 @@
 // Chance, and nothing but chance, from one seed.
 //
-// Every actor has a stream of its own, and a draw depends only on the seed, the stream's name and how
-// many draws that stream has made. So taking one fault away leaves the others where they were, which
-// is what makes a failing seed shrinkable.
+// Every actor has a stream of its own, and a draw depends only on the seed, the stream's name and
+// how many draws that stream has made. So taking one fault away leaves the others where they were,
+// which is what makes a failing seed shrinkable.
 #pragma once
 
 #include <array>

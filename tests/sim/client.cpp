@@ -11,8 +11,8 @@ constexpr std::array<std::string_view, 3> scopes{"ann", "bob", "eve"};
 // The same meaning, spelled in different ways.
 std::string spelled(Body body, std::uint64_t spelling) {
   if (spelling == 0) return text_of(body);
-  return "{ \"nonce\": " + std::to_string(body.nonce) + ", \"amount\": " + std::to_string(body.amount) +
-         (spelling == 1 ? ".0" : "e0") + " }";
+  return "{ \"nonce\": " + std::to_string(body.nonce) +
+         ", \"amount\": " + std::to_string(body.amount) + (spelling == 1 ? ".0" : "e0") + " }";
 }
 
 }  // namespace
@@ -82,13 +82,15 @@ Task<Clients::Try> Clients::request(std::shared_ptr<Exchange> exchange, Stream& 
   Node& node = *nodes_[stream.below(nodes_.size())];
   const auto result = std::make_shared<Try>();
   const Process::Ticket answered = process_->ticket();
-  exchange->reply = [result, answered, process = process_, &scheduler = outside_.scheduler](Answer answer) {
+  exchange->reply = [result, answered, process = process_,
+                     &scheduler = outside_.scheduler](Answer answer) {
     result->answer = std::move(answer);
     result->answered = true;
     process->wake(answered, scheduler.now(), "client.answer");
   };
-  outside_.scheduler.at(outside_.scheduler.now() + stream.between(0ms, stream.one_in(2) ? 0ms : 20ms),
-                        [&node, exchange] { node.serve(exchange); });
+  outside_.scheduler.at(
+      outside_.scheduler.now() + stream.between(0ms, stream.one_in(2) ? 0ms : 20ms),
+      [&node, exchange] { node.serve(exchange); });
   process_->wake(answered, outside_.scheduler.now() + patience, "client.patience");
   co_await process_->park(answered);
   ++counts_.requests;
@@ -118,7 +120,8 @@ Task<void> Clients::session(Payment& payment, std::uint64_t number, Duration dur
       const Duration patience = stream.between(1ms, 4s);
       if (outside_.chaos.strikes(Fault::race, stream)) {
         auto twin = std::make_shared<Exchange>(*made);
-        outside_.scheduler.spawn(alone(std::move(twin), Stream(outside_.seed, "twin", number * 100 + i)));
+        outside_.scheduler.spawn(
+            alone(std::move(twin), Stream(outside_.seed, "twin", number * 100 + i)));
       }
       const Try tried = co_await request(std::move(made), stream, impatient ? patience : 60s);
       if (tried.answered && tried.answer.said == Said::final_answer && extras-- == 0) co_return;
@@ -134,7 +137,8 @@ Task<void> Clients::session(Payment& payment, std::uint64_t number, Duration dur
 
 void Clients::ask_again() {
   waiting_ = payments_.size();
-  for (std::size_t i = 0; i < payments_.size(); ++i) outside_.scheduler.spawn(until_final(payments_[i], i));
+  for (std::size_t i = 0; i < payments_.size(); ++i)
+    outside_.scheduler.spawn(until_final(payments_[i], i));
 }
 
 Task<void> Clients::until_final(Payment& payment, std::size_t number) {

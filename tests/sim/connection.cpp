@@ -67,7 +67,8 @@ Task<Expected<Reply, StoreError>> Connection::call(std::string what, const char*
   if (history_.wanted()) {
     std::string line = what;
     if (plan.error) line += ": " + std::string(to_text(*plan.error));
-    if (plan.error && plan.apply_after) line += *plan.apply_after > plan.reply_after ? ", arrives later" : ", but written";
+    if (plan.error && plan.apply_after)
+      line += *plan.apply_after > plan.reply_after ? ", arrives later" : ", but written";
     history_.add(scheduler_.now(), who_, line);
   }
   if (plan.apply_after) {
@@ -108,7 +109,8 @@ Rows for_each_row(Expected<Rows, StoreError> result, std::size_t rows) {
 Task<Rows> Connection::insert_or_read(std::vector<Record> fresh) {
   const std::size_t rows = fresh.size();
   std::string what;
-  if (history_.wanted()) what = "asks to insert " + names(fresh.front()) + " for " + fresh.front().owner.text;
+  if (history_.wanted())
+    what = "asks to insert " + names(fresh.front()) + " for " + fresh.front().owner.text;
   std::function<Rows()> apply = [&server = server_, fresh = std::move(fresh)] {
     return server.insert_or_read(fresh);
   };
@@ -155,7 +157,9 @@ Task<StoreResult<std::optional<Record>>> Connection::find(Scope scope, Key key) 
   using Reply = StoreResult<std::optional<Record>>;
   std::string what;
   if (history_.wanted()) what = "looks up " + text_of({scope, key});
-  std::function<Reply()> apply = [&server = server_, scope, key] { return server.find(scope, key); };
+  std::function<Reply()> apply = [&server = server_, scope, key] {
+    return server.find(scope, key);
+  };
   Expected<Reply, StoreError> result =
       co_await call(std::move(what), "store.find", false, std::move(apply));
   co_return flattened(std::move(result));
@@ -179,8 +183,9 @@ Task<Page> Connection::lapsed(PassQuery query) {
 
 Task<Page> Connection::past_retention(PassQuery query) {
   std::function<Page()> apply = [&server = server_, query] { return server.past_retention(query); };
-  Expected<Page, StoreError> result = co_await call(
-      std::string("looks for what is past retention"), "store.past_retention", false, std::move(apply));
+  Expected<Page, StoreError> result =
+      co_await call(std::string("looks for what is past retention"), "store.past_retention", false,
+                    std::move(apply));
   co_return flattened(std::move(result));
 }
 

@@ -23,7 +23,8 @@ void History::print(std::ostream& out, const std::vector<std::string>& about) co
     });
     if (!about.empty() && !named) continue;
     char head[64];
-    std::snprintf(head, sizeof head, "%10ss  %-9s ", in_seconds(line.when).c_str(), line.who.c_str());
+    std::snprintf(head, sizeof head, "%10ss  %-9s ", in_seconds(line.when).c_str(),
+                  line.who.c_str());
     out << head << line.what << '\n';
   }
 }

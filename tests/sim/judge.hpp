@@ -2,7 +2,8 @@
 //
 // It is told of every change of a row (by the store), every byte sent and every effect (by the
 // upstream) and every answer (by the nodes), and keeps its own idea of what each key went through.
-// The rules are the promises of docs/proof.md, written without looking at how the engine keeps them.
+// The rules are the promises of docs/proof.md, written without looking at how the engine keeps
+// them.
 #pragma once
 
 #include <array>
@@ -60,8 +61,8 @@ using Transitions = std::array<std::array<std::uint64_t, row_states>, row_states
 class Judge {
  public:
   // `now` is honest time on the store's scale: its clock as it would be had it never been moved.
-  // The service's transaction has no clock but the store's: while that one is off, what it completes
-  // is kept from its reservation on.
+  // The service's transaction has no clock but the store's: while that one is off, what it
+  // completes is kept from its reservation on.
   void excuse_retention(bool excused) { retention_excused_ = excused; }
   void knows(const Fingerprint& fingerprint, Body body);
   void row_changed(const Identity& identity, const std::optional<Record>& after, Instant now);
@@ -126,15 +127,16 @@ class Judge {
   void begin_life(KeyStory& story, const Identity& identity, const Record& record);
   void begin_execution(KeyStory& story, const Identity& identity, const Record& record);
   void check_erasure(const Identity& identity, const Record& before, Instant now);
-  void check_same_fence(KeyStory& story, const Identity& identity, const Record& after, Instant now);
+  void check_same_fence(KeyStory& story, const Identity& identity, const Record& after,
+                        Instant now);
   void check_takeover(KeyStory& story, const Identity& identity, const Record& after, Instant now);
   void completed(KeyStory& story, const Identity& identity, const Record& after, Instant now);
   void check_effects(KeyStory& story, const Identity& identity);
   [[nodiscard]] static bool same_meaning(const Life& life, Body body);
 
   std::map<Identity, KeyStory> stories_;
-  std::map<std::string, Body> meanings_;          // by fingerprint
-  std::map<std::string, GivenAnswer> answers_;    // by response body
+  std::map<std::string, Body> meanings_;        // by fingerprint
+  std::map<std::string, GivenAnswer> answers_;  // by response body
   std::optional<Violation> violation_;
   bool retention_excused_ = false;
   Transitions transitions_{};

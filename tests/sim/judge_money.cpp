@@ -56,8 +56,9 @@ void Judge::first_byte(const Identity& identity, Fence fence, Body body, Instant
     violated("the first byte leaves under a living lease", identity,
              "the record was not in progress under fence " + std::to_string(fence.number));
   } else if (held->locked_until + clock_slack < now) {
-    violated("the first byte leaves under a living lease", identity,
-             "the lease was over for " + std::to_string((now - held->locked_until).count()) + " us");
+    violated(
+        "the first byte leaves under a living lease", identity,
+        "the lease was over for " + std::to_string((now - held->locked_until).count()) + " us");
   }
   const Life& life = story.lives[static_cast<std::size_t>(execution.life)];
   if (!same_meaning(life, body)) {
@@ -84,8 +85,8 @@ void Judge::effect(const Identity& identity, Fence fence) {
     violated("an execution acts once", identity,
              "fence " + std::to_string(fence.number) + " acted twice");
   }
-  const bool holds = story.row && story.row->fence == fence &&
-                     status_of(*story.row) == Status::in_progress;
+  const bool holds =
+      story.row && story.row->fence == fence && status_of(*story.row) == Status::in_progress;
   if (execution.policy.transactional && !holds) {
     violated("a service that lost its fence commits nothing", identity,
              "fence " + std::to_string(fence.number) + " committed without holding the record");

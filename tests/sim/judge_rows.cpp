@@ -124,7 +124,8 @@ void Judge::check_same_fence(KeyStory& story, const Identity& identity, const Re
     }
   }
   if (to == Status::expired && now + clock_slack < before.expires_at) {
-    violated("a finished record is kept for its retention", identity, "a tombstone before its time");
+    violated("a finished record is kept for its retention", identity,
+             "a tombstone before its time");
   }
   if (to == Status::completed) completed(story, identity, after, now);
 }

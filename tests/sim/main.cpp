@@ -69,7 +69,8 @@ int shrink_seed(std::uint64_t seed) {
   const Shrunk shrunk = shrink(*found);
   std::cout << "shrunk in " << shrunk.runs << " runs from " << found->strikes.size() << " to "
             << shrunk.finding.strikes.size() << " requests and faults:\n";
-  for (const Strike& strike : shrunk.finding.strikes) std::cout << "  " << name_of(strike.fault) << '\n';
+  for (const Strike& strike : shrunk.finding.strikes)
+    std::cout << "  " << name_of(strike.fault) << '\n';
   std::cout << '\n';
   return replay(shrunk.options, "");
 }

@@ -9,7 +9,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // From a hiccup to longer than any lease and timeout together.
-constexpr std::array<Duration, 8> pauses{200ms, 2s, 4s, 11s, 13s, 25s, 45s, 90s};
+constexpr std::array<Duration, 8> pauses{200ms, 2s, 5s, 11s, 25s, 45s, 90s, 150s};
 
 }  // namespace
 
@@ -33,13 +33,16 @@ void Node::note(const std::string& what) const {
 Process::Fate Node::fate(const char* place) {
   const bool idle = std::string_view(place) == "tick";
   if (idle && !stream_.one_in(10)) return Process::Fate::lives;
-  // Just before the first byte, and just after it: the moments that hurt.
-  const bool sends = std::string_view(place) == "upstream.connect" ||
-                     std::string_view(place) == after_sending;
+  // Just before the first byte, after it, with the answer in hand, with a finding: it hurts most
+  // there.
+  const std::string_view where = place;
+  const bool delicate = where == "upstream.connect" || where == after_sending ||
+                        where == "upstream.answer" || where == "provider.lookup";
   const Duration length = stream_.pick(pauses);
   const auto strikes = [&](Fault fault) {
     return outside_.chaos.strikes(fault, stream_) ||
-           (sends && (outside_.chaos.strikes(fault, stream_) || outside_.chaos.strikes(fault, stream_)));
+           (delicate &&
+            (outside_.chaos.strikes(fault, stream_) || outside_.chaos.strikes(fault, stream_)));
   };
   if (strikes(Fault::pause)) {
     note("stops for " + in_seconds(length) + " s, waiting at " + place);
@@ -59,7 +62,8 @@ void Node::spawn_pass(Pass pass, Duration every) {
 }
 
 void Node::start() {
-  // Nobody can tell a jumped clock from a right one without having seen it before: see docs/proof.md.
+  // Nobody can tell a jumped clock from a right one without having seen it before: see
+  // docs/proof.md.
   if (outside_.server.jumped()) {
     outside_.scheduler.at(outside_.scheduler.now() + 5s, [this] { start(); });
     return;
@@ -107,7 +111,8 @@ bool Node::abandoned(const Identity& identity, const Owner& owner) const {
 bool Node::knows_time() const { return run_ && run_->store.knows_time(); }
 
 void Node::serve(std::shared_ptr<Exchange> exchange) {
-  if (!run_ || !run_->process->alive() || run_->process->paused()) return;  // the client hears nothing
+  if (!run_ || !run_->process->alive() || run_->process->paused())
+    return;  // the client hears nothing
   outside_.scheduler.spawn(guard(*run_, std::move(exchange)));
 }
 

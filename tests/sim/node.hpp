@@ -16,7 +16,8 @@ struct Exchange {
   Body body;
   std::string body_text;  // one of the spellings of `body`
   Policy policy;
-  const FingerprintSecrets* secrets = nullptr;  // as configured at any moment: all known ones verify
+  const FingerprintSecrets* secrets =
+      nullptr;  // as configured at any moment: all known ones verify
   std::function<void(Answer)> reply;
   bool hung_up = false;
 };

@@ -9,7 +9,11 @@ namespace {
 constexpr const char* path = "/v1/payments";
 
 RequestContent content_of(const std::string& body) {
-  return {.method = "POST", .path = path, .query = "", .content_type = "application/json", .body = body};
+  return {.method = "POST",
+          .path = path,
+          .query = "",
+          .content_type = "application/json",
+          .body = body};
 }
 
 Request request_of(const Exchange& exchange, Judge& judge) {
@@ -112,7 +116,8 @@ Answer Node::answer_of(Run& run, const Exchange& exchange, const Guarded& guarde
                         [&](const InFlight& busy) {
                           answer.said = Said::in_flight;
                           answer.retry_after = busy.lease_left;
-                          // Nothing lapses by a clock that is not trusted, and that may be over by now.
+                          // Nothing lapses by a clock that is not trusted, and that may be over by
+                          // now.
                           answer.lease_over = !busy.pending && !outside_.server.ever_jumped() &&
                                               busy.lease_left <= Duration{0};
                         },
@@ -130,7 +135,8 @@ std::optional<Answer> Node::from_cache(Run& run, const Exchange& exchange) {
   if (cached == run.cache.end() || !run.engine.time().known()) return std::nullopt;
   const bool same = cached->second.body.amount == exchange.body.amount &&
                     cached->second.body.nonce == exchange.body.nonce;
-  if (!same || run.engine.time().at(run.clock.now()) >= cached->second.expires_at) return std::nullopt;
+  if (!same || run.engine.time().at(run.clock.now()) >= cached->second.expires_at)
+    return std::nullopt;
   return cached->second.answer;
 }
 

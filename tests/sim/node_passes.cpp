@@ -1,5 +1,5 @@
-// What a node does when nobody asks: the engine's passes, and the two that the engine only serves so
-// far, reconciling and working off what async routes accepted.
+// What a node does when nobody asks: the engine's passes, and the two that the engine only serves
+// so far, reconciling and working off what async routes accepted.
 #include "pawl/core/mutant.hpp"
 #include "tests/sim/node_run.hpp"
 
@@ -44,8 +44,8 @@ Task<void> Node::ask_provider(Run& run, Record record) {
   const auto& doubt = std::get<Unknown>(record.state);
   const Instant quiet_since =
       doubt.locked_until + record.policy.upstream_timeout + Ledger::visibility;
-  const bool may_be_final = run.engine.time().trusted() &&
-                            run.engine.time().at(run.clock.now()) >= quiet_since;
+  const bool may_be_final =
+      run.engine.time().trusted() && run.engine.time().at(run.clock.now()) >= quiet_since;
   const Process::Ticket asked = run.process->ticket();
   const Duration answered_at = outside_.scheduler.now() + std::chrono::milliseconds(20);
   const Ledger::Entry* entry =
@@ -60,9 +60,11 @@ Task<void> Node::ask_provider(Run& run, Record record) {
   run.process->wake(asked, answered_at, "provider.lookup");
   co_await run.process->park(asked);
   if (!finding) co_return;
-  note(text_of(identity) + " reconciles: " + (entry != nullptr ? "the provider has it" : "never seen"));
-  static_cast<void>(co_await run.engine.resolve(identity.first, identity.second, std::move(*finding),
-                                                "poller", "asked the provider", record.fence));
+  note(text_of(identity) +
+       " reconciles: " + (entry != nullptr ? "the provider has it" : "never seen"));
+  static_cast<void>(co_await run.engine.resolve(identity.first, identity.second,
+                                                std::move(*finding), "poller", "asked the provider",
+                                                record.fence));
 }
 
 // The hasty one: looks at the books right now and says at once what it sees. The engine must know
@@ -76,10 +78,10 @@ Task<void> Node::operate(Run& run) {
         identity, outside_.judge.life_of(identity, row->fence), outside_.scheduler.now());
     Finding finding = FoundNotExecuted{};
     if (entry != nullptr) finding = FoundCompleted{entry->response};
-    note(text_of(identity) + " an operator says: " + (entry != nullptr ? "it was paid" : "it was not"));
-    static_cast<void>(co_await run.engine.resolve(identity.first, identity.second,
-                                                  std::move(finding), "operator", "looked",
-                                                  row->fence));
+    note(text_of(identity) +
+         " an operator says: " + (entry != nullptr ? "it was paid" : "it was not"));
+    static_cast<void>(co_await run.engine.resolve(
+        identity.first, identity.second, std::move(finding), "operator", "looked", row->fence));
   }
 }
 
@@ -109,7 +111,8 @@ Task<void> Node::work_on(Run& run, Identity identity) {
   if (written && written->mine) {
     const std::shared_ptr<Lease> lease = run.engine.hold(*written->current);
     Body body;
-    std::sscanf(next->request->body.c_str(), "{\"amount\":%d,\"nonce\":%d}", &body.amount, &body.nonce);
+    std::sscanf(next->request->body.c_str(), "{\"amount\":%d,\"nonce\":%d}", &body.amount,
+                &body.nonce);
     Call call(outside_, *run.process, run.clock, identity, body, name_);
     WorkerGate gate(run.engine, *lease);
     const BootTime deadline = run.clock.now() + next->policy.upstream_timeout;

@@ -106,7 +106,8 @@ void check_failed_in_world(const char* condition, const char* file, int line) no
     _exit(0);
   }
   if (current_world != nullptr) current_world->history().print(std::cout, {});
-  std::cout << "seed " << finding.seed << ": PAWL_CHECK failed: " << finding.violation.detail << '\n';
+  std::cout << "seed " << finding.seed << ": PAWL_CHECK failed: " << finding.violation.detail
+            << '\n';
   std::cout.flush();
   _exit(1);
 }

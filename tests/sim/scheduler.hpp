@@ -51,7 +51,8 @@ class Scheduler {
 class Process : public std::enable_shared_from_this<Process> {
  public:
   enum class Fate { lives, pauses, dies };
-  // Asked at every wake-up: the place is named for the history, and for how likely trouble is there.
+  // Asked at every wake-up: the place is named for the history, and for how likely trouble is
+  // there.
   using Oracle = std::function<Fate(const char* place)>;
 
   Process(Scheduler& scheduler, Oracle oracle);

@@ -99,7 +99,9 @@ StoreResult<std::optional<Record>> Server::find(const Scope& scope, const Key& k
   return run(truth_.find(scope, key));
 }
 
-StoreResult<std::vector<Record>> Server::lapsed(PassQuery query) { return run(truth_.lapsed(query)); }
+StoreResult<std::vector<Record>> Server::lapsed(PassQuery query) {
+  return run(truth_.lapsed(query));
+}
 
 StoreResult<std::vector<Record>> Server::past_retention(PassQuery query) {
   StoreResult<std::vector<Record>> rows = run(truth_.past_retention(query));

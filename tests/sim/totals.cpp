@@ -18,7 +18,8 @@ void Totals::add(const World& world) {
   answered += world.clients().answered;
   effects += world.judge().effects();
   steps += world.steps();
-  for (const Strike& strike : world.chaos().strikes()) ++faults[static_cast<std::size_t>(strike.fault)];
+  for (const Strike& strike : world.chaos().strikes())
+    ++faults[static_cast<std::size_t>(strike.fault)];
   for (std::size_t i = 0; i < said.size(); ++i) said[i] += world.clients().said[i];
   for (std::size_t from = 0; from < row_states; ++from) {
     for (std::size_t to = 0; to < row_states; ++to) {

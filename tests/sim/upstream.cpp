@@ -40,11 +40,11 @@ struct Call::Script {
   Duration act_after{0};  // from the first byte; never later than upstream_timeout
   Duration answer_after{0};
   bool unreachable = false;
-  bool dies = false;      // gets the bytes and never acts
+  bool dies = false;  // gets the bytes and never acts
   bool acts = true;
   int status = 201;
   bool retry_after = false;
-  bool mute = false;      // no answer, the connection is reset
+  bool mute = false;  // no answer, the connection is reset
   bool half = false;
   bool twice = false;
 };

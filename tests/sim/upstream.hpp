@@ -1,5 +1,5 @@
-// The upstream: a payment service without any idempotency of its own, the worst one to stand before.
-// On a transactional route it commits through its fence instead (design section 7).
+// The upstream: a payment service without any idempotency of its own, the worst one to stand
+// before. On a transactional route it commits through its fence instead (design section 7).
 #pragma once
 
 #include <map>
@@ -23,7 +23,9 @@ class Ledger {
   // How long the provider's own queries lag behind its books.
   static constexpr Duration visibility = std::chrono::milliseconds(1500);
 
-  void add(const Identity& identity, Entry entry) { entries_[identity].push_back(std::move(entry)); }
+  void add(const Identity& identity, Entry entry) {
+    entries_[identity].push_back(std::move(entry));
+  }
   // The newest entry for this life of the key that was there at `when`.
   [[nodiscard]] const Entry* find(const Identity& identity, int life, Duration when) const;
 

@@ -72,9 +72,11 @@ void World::trouble() {
     note("the store's clock is now off by " + in_seconds(step) + " s");
     server_.step_clock(step);
   }
-  const bool noticed = std::ranges::all_of(nodes_, [](const auto& node) { return node->knows_time(); });
+  const bool noticed =
+      std::ranges::all_of(nodes_, [](const auto& node) { return node->knows_time(); });
   if (noticed && !server_.jumped() && chaos_.strikes(Fault::clock_jump, stream_)) {
-    note("the store's clock jumps by " + in_seconds(jump) + " s for " + in_seconds(jump_length) + " s");
+    note("the store's clock jumps by " + in_seconds(jump) + " s for " + in_seconds(jump_length) +
+         " s");
     server_.jump_clock(jump);
     scheduler_.at(scheduler_.now() + jump_length, [this] {
       if (server_.jumped()) note("the store's clock is right again");
@@ -118,10 +120,12 @@ void World::watch_leaks() {
   scheduler_.at(scheduler_.now() + 1s, [this] { watch_leaks(); });
   for (const Identity& identity : judge_.keys()) {
     const std::optional<Record>& row = judge_.row(identity);
-    bool leaking = chaos_.calm() && row && status_of(*row) == Status::in_progress && !judge_.asked(identity, row->fence);
+    bool leaking = chaos_.calm() && row && status_of(*row) == Status::in_progress &&
+                   !judge_.asked(identity, row->fence);
     if (leaking) {
       leaking = false;
-      for (const std::unique_ptr<Node>& node : nodes_) leaking |= node->abandoned(identity, row->owner);
+      for (const std::unique_ptr<Node>& node : nodes_)
+        leaking |= node->abandoned(identity, row->owner);
     }
     if (!leaking) {
       leaks_.erase(identity);

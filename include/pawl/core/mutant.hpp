@@ -55,6 +55,7 @@ enum class Mutant {
   late_answer_overwrites,
   settled_by_wrong_clock,
   evidence_dropped,
+  reaped_by_old_clock,
   stale_finding_accepted,
   finding_about_another,
 

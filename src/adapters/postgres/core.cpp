@@ -36,6 +36,7 @@ PostgresStore::Core::Core(std::string url, Options options, bool distributed)
       options_(options),
       statements_(distributed),
       keep_running_(context_.get_executor()),
+      connector_(options.writers + 3),
       chance_(std::random_device{}()),
       links_{context_.get_executor(), connector_, url_, options_, statements_, health_, chance_},
       general_(options_, busy_),

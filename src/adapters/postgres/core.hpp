@@ -46,7 +46,7 @@ class PostgresStore::Core {
   const Statements statements_;
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> keep_running_;
-  boost::asio::thread_pool connector_{1};
+  boost::asio::thread_pool connector_;  // a thread per connection: one may block for seconds
   Health health_;
   std::mt19937_64 chance_;
   const LinkContext links_;

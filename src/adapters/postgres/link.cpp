@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "src/adapters/postgres/run_on.hpp"
@@ -52,6 +53,10 @@ Expected<SessionFacts, std::string> examine(PGconn* connection, const Options& o
   return facts;
 }
 
+void rethrow(std::exception_ptr failure) {
+  if (failure) std::rethrow_exception(failure);
+}
+
 Task<Expected<Established, std::string>> establish_there(std::string url, Options options) {
   co_return establish(url, options);
 }
@@ -91,47 +96,60 @@ std::optional<std::string> Health::trouble() const {
   return trouble_;
 }
 
-Link::Link(LinkContext context) : context_(context), pause_(context.executor) {}
+Link::Link(LinkContext context) : context_(context), changed_(context.executor) {}
 
 void Link::stop() {
   stopped_ = true;
-  pause_.cancel();
+  changed_.cancel();
 }
 
 // Doubles from 20 ms to 1 s; half of it is chance, so that nodes do not come back in step.
-Task<bool> Link::pause(Deadline deadline) {
+std::chrono::milliseconds Link::pause() {
   const int doublings = std::min(failures_++, 10);
   const auto whole = std::min(pause_min * (1 << doublings), pause_max);
-  const auto chance = std::chrono::milliseconds(context_.chance() %
-                                                static_cast<std::uint64_t>(whole.count() / 2 + 1));
-  const Deadline until = std::chrono::steady_clock::now() + whole / 2 + chance;
-  pause_.expires_at(std::min(until, deadline));
-  co_await pause_.async_wait(net::as_tuple(net::use_awaitable));
-  co_return !stopped_ && until < deadline;
+  const auto chance = context_.chance() % static_cast<std::uint64_t>(whole.count() / 2 + 1);
+  return whole / 2 + std::chrono::milliseconds(chance);
+}
+
+// Goes on by itself: whoever asked may have stopped waiting.
+Task<void> Link::connect() {
+  Task<Expected<Established, std::string>> task =
+      run_on(context_.connector.get_executor(), establish_there(context_.url, context_.options));
+  Expected<Established, std::string> established = co_await std::move(task);
+  if (established) {
+    connection_ = std::make_shared<Connection>(context_.executor, established->connection.release(),
+                                               established->facts, context_.statements);
+    context_.health.good();
+  } else {
+    context_.health.bad("PostgreSQL: " + established.error());
+  }
+  connecting_ = false;
+  changed_.cancel();
+}
+
+Task<void> Link::wait(Deadline until) {
+  changed_.expires_at(until);
+  co_await changed_.async_wait(net::as_tuple(net::use_awaitable));
 }
 
 Task<std::shared_ptr<Connection>> Link::get(Deadline deadline) {
   while (!stopped_) {
-    if (connection_ && connection_->alive()) co_return connection_;
+    if (connection_ && connection_->alive()) {
+      failures_ = 0;
+      co_return connection_;
+    }
     if (connection_) context_.health.bad("connection to PostgreSQL lost");
     connection_.reset();
-    Task<Expected<Established, std::string>> task =
-        run_on(context_.connector.get_executor(), establish_there(context_.url, context_.options));
-    Expected<Established, std::string> established = co_await std::move(task);
-    if (established) {
-      connection_ =
-          std::make_shared<Connection>(context_.executor, established->connection.release(),
-                                       established->facts, context_.statements);
-      if (connection_->alive()) {
-        failures_ = 0;
-        context_.health.good();
-        co_return connection_;
-      }
-    } else {
-      context_.health.bad("PostgreSQL: " + established.error());
+    if (std::chrono::steady_clock::now() >= deadline) break;
+    if (!connecting_) {
+      connecting_ = true;
+      net::co_spawn(context_.executor, connect(), rethrow);
     }
-    const bool again = co_await pause(deadline);
-    if (!again) break;
+    while (connecting_ && !stopped_ && std::chrono::steady_clock::now() < deadline) {
+      co_await wait(deadline);
+    }
+    if (connection_ || connecting_) continue;
+    co_await wait(std::min(std::chrono::steady_clock::now() + pause(), deadline));
   }
   co_return nullptr;
 }

@@ -60,11 +60,14 @@ class Link {
   void stop();
 
  private:
-  Task<bool> pause(Deadline deadline);
+  Task<void> connect();
+  Task<void> wait(Deadline until);
+  std::chrono::milliseconds pause();
 
   LinkContext context_;
-  boost::asio::steady_timer pause_;
+  boost::asio::steady_timer changed_;  // cancelled when an attempt to connect has ended
   std::shared_ptr<Connection> connection_;
+  bool connecting_ = false;
   int failures_ = 0;
   bool stopped_ = false;
 };

@@ -36,17 +36,18 @@ Session::Session(const LinkContext& context)
     : context_(context), link_(context), turn_(context.executor) {}
 
 Task<Session::Reply> Session::exchange(std::vector<Query> queries) {
+  const Deadline deadline = std::chrono::steady_clock::now() + context_.options.operation_timeout;
   co_await turn_.take();
-  Reply reply = co_await in_turn(std::move(queries));
+  Reply reply = co_await in_turn(std::move(queries), deadline);
   turn_.give();
   co_return reply;
 }
 
-Task<Session::Reply> Session::in_turn(std::vector<Query> queries) {
-  const Deadline deadline = std::chrono::steady_clock::now() + context_.options.operation_timeout;
+Task<Session::Reply> Session::in_turn(std::vector<Query> queries, Deadline deadline) {
   for (;;) {
     const std::shared_ptr<Connection> connection = co_await link_.get(deadline);
-    if (!connection) {
+    const bool late = std::chrono::steady_clock::now() >= deadline;
+    if (!connection || late) {
       const std::string why = context_.health.trouble().value_or("no connection");
       co_return Reply(Unexpected{Failure{Failure::Kind::not_sent, {}, why, false}});
     }

@@ -28,13 +28,13 @@ class Session {
   explicit Session(const LinkContext& context);
 
   using Reply = Expected<std::vector<Rows>, Failure>;
-  // One transaction, when it is this caller's turn.
+  // One transaction, when it is this caller's turn; waiting for that counts.
   Task<Reply> exchange(std::vector<Query> queries);
   void stop() { link_.stop(); }
   [[nodiscard]] const Options& options() const { return context_.options; }
 
  private:
-  Task<Reply> in_turn(std::vector<Query> queries);
+  Task<Reply> in_turn(std::vector<Query> queries, Deadline deadline);
 
   LinkContext context_;
   Link link_;

@@ -158,6 +158,9 @@ Expected<Database, std::string> prepare_database(const std::string& path, const 
     return Unexpected{"SQLite " + std::string(sqlite3_libversion()) +
                       " is too old: Pawl needs 3.37 or newer."};
   }
+  if (sqlite3_threadsafe() == 0) {
+    return Unexpected{std::string("this SQLite was built for one thread only; Pawl uses several.")};
+  }
   std::error_code no_directory;
   Database database{std::filesystem::absolute(path, no_directory).string(), {}};
   if (no_directory) return Unexpected{quoted(path) + ": " + no_directory.message()};

@@ -29,8 +29,9 @@ struct Options {
   std::size_t transaction_bytes_max = std::size_t{4} << 20;
   // Erasures in one transaction: the reaper must not make requests wait for it.
   std::size_t transaction_erasures_max = 64;
-  // Waiting in memory; past it a write is told `contended` at once.
+  // Waiting in memory; past it a call is told `contended` at once.
   std::size_t queue_bytes_max = std::size_t{64} << 20;
+  std::size_t queue_reads_max = 10'000;
   // While the store is in trouble: how often it finds out whether the trouble has gone.
   std::chrono::milliseconds probe_interval{1000};
   std::string vfs;  // SQLite's virtual file system; empty: the default. Tests inject faults here

@@ -60,12 +60,14 @@ Reader::~Reader() {
   thread_.join();
 }
 
-void Reader::submit(Read& read) {
+bool Reader::submit(Read& read) {
   {
     const std::lock_guard lock(mutex_);
+    if (queue_.size() >= options_.queue_reads_max) return false;
     queue_.push_back(&read);
   }
   work_.notify_one();
+  return true;
 }
 
 void Reader::loop() {
@@ -99,9 +101,7 @@ void Reader::perform(Read& read) {
     trouble = session_.failed(code);
   }
   note(trouble);
-  Waiters waiters;
-  waiters.push_back(std::move(read.waiter));
-  wake(std::move(waiters));  // from here on the read may be gone
+  wake_one(std::move(read.waiter));  // from here on the read may be gone
 }
 
 std::optional<std::string> Reader::probe() {

@@ -56,8 +56,9 @@ class Reader {
   // Finishes what is queued.
   ~Reader();
 
-  // Any thread. The read stays where it is until its waiter is resumed.
-  void submit(Read& read);
+  // Any thread. The read stays where it is until its waiter is resumed. False if the queue is full:
+  // then it was not taken and the waiter stays with the caller.
+  bool submit(Read& read);
 
  private:
   void loop();

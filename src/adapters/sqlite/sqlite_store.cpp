@@ -57,9 +57,7 @@ Task<void> SqliteStore::perform(std::span<Write* const> writes, WriteGroup& grou
     group.waiter = make_waiter(std::move(handler));
     if (writer_.submit(writes, lane)) return;  // the group may be gone already
     for (Write* write : writes) write->error = StoreError::contended;
-    Waiters waiters;
-    waiters.push_back(std::move(group.waiter));
-    wake(std::move(waiters));
+    wake_one(std::move(group.waiter));
   };
   co_await net::async_initiate<const net::use_awaitable_t<>&, void()>(start, net::use_awaitable);
 }
@@ -67,7 +65,9 @@ Task<void> SqliteStore::perform(std::span<Write* const> writes, WriteGroup& grou
 Task<void> SqliteStore::perform(Reader& reader, Read& read) {
   auto start = [&reader, &read](auto handler) {
     read.waiter = make_waiter(std::move(handler));
-    reader.submit(read);
+    if (reader.submit(read)) return;  // the read may be gone already
+    read.error = StoreError::contended;
+    wake_one(std::move(read.waiter));
   };
   co_await net::async_initiate<const net::use_awaitable_t<>&, void()>(start, net::use_awaitable);
 }

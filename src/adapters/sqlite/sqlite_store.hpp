@@ -2,8 +2,9 @@
 //
 // One thread writes, in transactions shared by whoever waits; two read, one of them for the passes.
 // Every method may be called from any thread; a caller suspends and is resumed on its own executor.
-// Several processes may open one file: SQLite's locks and the guards in the statements keep them
-// apart, only slower than one process alone.
+// Several processes may open one file, on one machine: SQLite's locks and the guards in the
+// statements keep them apart, only slower than one process alone. A process must not fork while it
+// has a store open, nor open and close the file by other means: that drops SQLite's locks.
 #pragma once
 
 #include <memory>

@@ -84,4 +84,10 @@ void wake(Waiters waiters, const std::shared_ptr<Resumptions>& counted) {
   }
 }
 
+void wake_one(std::unique_ptr<Waiter> waiter) {
+  Waiters waiters;
+  waiters.push_back(std::move(waiter));
+  wake(std::move(waiters));
+}
+
 }  // namespace pawl::sqlite

@@ -60,5 +60,6 @@ struct Resumptions {
 // Wakes them all. Those of one executor share one trip to it and keep their order. `counted`, if
 // any, counts each trip of several while it lasts.
 void wake(Waiters waiters, const std::shared_ptr<Resumptions>& counted = {});
+void wake_one(std::unique_ptr<Waiter> waiter);
 
 }  // namespace pawl::sqlite

@@ -8,6 +8,7 @@ namespace pawl::sqlite {
 namespace {
 
 constexpr std::chrono::microseconds linger_max{200};
+constexpr std::chrono::milliseconds gather_max{5};
 
 }  // namespace
 
@@ -85,7 +86,7 @@ Writer::Woken Writer::take(std::vector<Write*>& batch) {
   // The callers of the last transaction are just coming back, one after another. To go with the
   // first of them would make all the others wait for a whole commit; so they are waited for, but
   // not longer than half of one. A lone caller never waits here.
-  resumptions_->none_left.wait_for(lock, last_commit_ / 2,
+  resumptions_->none_left.wait_for(lock, std::min<Steady::duration>(last_commit_ / 2, gather_max),
                                    [&] { return resumptions_->running == 0; });
   std::size_t bytes = 0;
   const auto move_from = [&](std::deque<Write*>& waiting, std::size_t writes_max) {
