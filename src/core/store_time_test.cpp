@@ -26,6 +26,18 @@ TEST(StoreTime, AQuickAnswerImprovesTheEstimateAndASlowOneDoesNotSpoilIt) {
   EXPECT_EQ(time.at(boot(19s)), wall(1009s));
 }
 
+TEST(StoreTime, SaysAlsoHowLateItMayBe) {
+  StoreTime time;
+  time.observe(wall(1000s), boot(10s), boot(12s));
+  EXPECT_EQ(time.at_latest(boot(12s)), wall(1002s));
+  time.observe(wall(1003s), boot(13s), boot(13s));  // a quick answer narrows it down
+  EXPECT_EQ(time.at_latest(boot(13s)), wall(1003s));
+  time.observe(wall(1001s), boot(14s),
+               boot(15s));  // the clock was set back: the old bounds are void
+  EXPECT_EQ(time.at(boot(15s)), wall(1001s));
+  EXPECT_EQ(time.at_latest(boot(15s)), wall(1002s));
+}
+
 TEST(StoreTime, FollowsAStoreThatWentBackALittle) {
   StoreTime time;
   time.observe(wall(1000s), boot(10s), boot(10s));

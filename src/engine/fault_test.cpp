@@ -131,6 +131,39 @@ TEST(Faults, AReservationNobodyAcknowledgedIsReleasedLater) {
   EXPECT_EQ(world.upstream.charges(), 1);
 }
 
+TEST(Faults, ATakeoverThatArrivesLateIsReleasedToo) {
+  World world;
+  Engine healthy = world.node();
+  world.upstream.answer({false, NotSent{"refused"}});
+  world.pay(healthy);
+  const Record failed = world.record();
+  // Its insert shows the failed record; its takeover, and whatever it asks after that, is in doubt.
+  FaultStore faulty(world.store, {.call = 2, .times = 8, .fault = Fault::in_doubt_lost});
+  Engine node = world.node(faulty);
+  EXPECT_TRUE(std::holds_alternative<Unreserved>(world.pay(node)));
+  ASSERT_TRUE(run(node.release_orphans()));  // nothing of ours there, so far
+
+  Record late = testing::in_state(failed, Status::in_progress, world.clock.wall());
+  late.fence = Fence{failed.fence.number + 1};
+  late.owner = Owner{"owner-2"};  // the node's attempt: the second token of this world
+  Replacement takeover{late, guard_of(failed), std::nullopt};
+  ASSERT_TRUE(run(world.store.replace_one(takeover)));
+  ASSERT_TRUE(run(node.release_orphans()));
+  EXPECT_EQ(world.status(), Status::failed_retryable);
+}
+
+TEST(Faults, AnInsertRepeatedAfterALongPauseIsDatedAnew) {
+  World world;
+  FaultStore faulty(world.store, {.call = 1, .times = 1, .fault = Fault::in_doubt_lost});
+  EngineOptions options;
+  options.retry_pause = options.retry_pause_max = 100h;  // longer than a key is kept
+  Engine node(faulty, world.clock, world.entropy, world.metrics, options);
+  const Instant start = world.clock.wall();
+  world.pay(node);
+  EXPECT_GE(world.record().created_at, start + 99h);
+  EXPECT_EQ(world.upstream.charges(), 1);
+}
+
 TEST(Faults, AnAnswerInHandIsRecordedOnceTheStoreIsBack) {
   for (const Fault fault : {Fault::unavailable, Fault::in_doubt_written, Fault::in_doubt_lost}) {
     World world;

@@ -172,6 +172,76 @@ TEST(Guard, AClockThatJumpsMakesNoKeyNew) {
   EXPECT_EQ(world.upstream.charges(), 1);
 }
 
+TEST(Guard, NothingNewIsReservedByAClockThatJumped) {
+  World world;
+  Engine engine = world.node();
+  ASSERT_TRUE(run(engine.sync_time()));
+  world.clock.jump_wall(-24h);
+  ASSERT_TRUE(run(engine.sync_time()));
+  const Guarded guarded = world.pay(engine);
+  EXPECT_EQ(std::get<Unreserved>(guarded).error, StoreError::unavailable);
+  EXPECT_TRUE(world.store.records().empty());
+}
+
+TEST(Guard, AClockThatJumpedAndCameBackMakesNoKeyNew) {
+  World world;
+  Engine engine = world.node();
+  world.pay(engine);
+  world.clock.jump_wall(24h * 365);
+  ASSERT_TRUE(run(engine.sync_time()));
+  world.clock.jump_wall(-24h * 365);
+  EXPECT_EQ(refusal(world.pay(engine)), DecisionKind::replay);
+  EXPECT_EQ(world.upstream.charges(), 1);
+}
+
+TEST(Guard, AnOutcomeSettledDuringAClockJumpCarriesTheRightDate) {
+  World world;
+  Engine engine = world.node();
+  const Instant start = world.clock.wall();
+  world.upstream.answer({true, Lost{Lost::How::timeout, "no answer"}});
+  world.upstream.before_answer = [&] {
+    world.clock.jump_wall(24h);
+    ASSERT_TRUE(run(engine.sync_time()));
+  };
+  world.pay(engine);
+  ASSERT_EQ(world.status(), Status::unknown);
+  EXPECT_LE(std::get<Unknown>(world.record().state).reconcile_after, start + 1min);
+}
+
+TEST(Guard, ASlowStoreDoesNotMakeALeaseLookLonger) {
+  World world;
+  memory::MemoryStore slow([&] {  // five seconds pass between its look at the clock and the answer
+    const Instant looked = world.clock.wall();
+    world.clock.advance(5s);
+    return looked;
+  });
+  Engine engine = world.node(slow);
+  Policy policy;
+  policy.lease = 12s;
+  world.pay(engine, policy);
+  EXPECT_EQ(world.upstream.charges(), 0) << "never was a third of the lease known to be left";
+}
+
+TEST(Guard, ASupersededOwnersClientIsNotToldAnotherRequestsAnswer) {
+  World world;
+  Engine slow = world.node();
+  Engine other = world.node();
+  Policy policy;
+  policy.on_lease_expiry = OnLeaseExpiry::retry;
+  const Request next_request = testing::a_request("test-key-00000001", "tenant-a", "pay 90 EUR");
+  world.upstream.before_answer = [&] {
+    world.clock.advance(31s);
+    ASSERT_TRUE(run(other.sweep()));
+    world.clock.advance(48h);
+    ASSERT_TRUE(run(other.reap()));
+    world.pay(other, policy, next_request);  // the key's next life is about something else
+  };
+  const Guarded late = world.pay(slow, policy);
+  const Settlement& settlement = *std::get<Executed>(late).settlement;
+  EXPECT_TRUE(settlement.superseded);
+  EXPECT_EQ(settlement.record.fingerprint, testing::a_request().fingerprint);
+}
+
 TEST(Guard, AsyncRequestIsAcceptedAndNotSentByTheCaller) {
   World world;
   Engine engine = world.node();

@@ -162,6 +162,40 @@ TEST(Resolve, FoundCompletedIsReplayedForAWholeRetention) {
   EXPECT_EQ(world.store.audit().front().second.actor, "webhook");
 }
 
+TEST(Resolve, NotExecutedIsJudgedByWhenItWasSeenNotByWhenItIsWritten) {
+  World world;
+  Duration stop{0};
+  memory::MemoryStore store([&] {  // the node is stopped while it waits for the store's time
+    const Instant looked = world.clock.wall();
+    world.clock.advance(std::exchange(stop, Duration{0}));
+    return looked;
+  });
+  Engine engine = world.node(store);
+  ASSERT_TRUE(run(engine.reserve(a_request(), {})));
+  world.clock.advance(30s);
+  ASSERT_TRUE(run(engine.sweep()));
+  stop = 60s;  // by then nobody can be sending any more; but what was seen was seen before
+  const auto resolved = run(engine.resolve(a_request().scope, a_request().key, FoundNotExecuted{},
+                                           "ops", "not at the provider"));
+  ASSERT_FALSE(resolved);
+  EXPECT_EQ(std::get<ResolveRefusal>(resolved.error()), ResolveRefusal::too_early);
+}
+
+TEST(Resolve, AFindingAboutAnEarlierExecutionIsRefused) {
+  World world;
+  Engine engine = world.node();
+  const Record record = reserved(world, engine);
+  world.clock.advance(30s);
+  ASSERT_TRUE(run(engine.sweep()));
+  const auto resolve = [&](Fence about) {
+    return run(engine.resolve(a_request().scope, a_request().key,
+                              FoundCompleted{testing::a_stored_response()}, "poller", "found",
+                              about));
+  };
+  EXPECT_FALSE(resolve(Fence{record.fence.number - 1}));
+  EXPECT_TRUE(resolve(record.fence));
+}
+
 TEST(Resolve, NotExecutedIsRefusedWhileTheOldOwnerMayStillBeSending) {
   World world;
   Engine engine = world.node();

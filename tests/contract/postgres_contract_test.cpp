@@ -38,7 +38,8 @@ class PostgresHarness final : public testing::StoreHarness {
   PostgresHarness() : PostgresHarness(++count) {}
 
   std::shared_ptr<Store> connect() override {
-    auto store = postgres::PostgresStore::open(url(), {.allow_lossy_store = true});
+    auto store = postgres::PostgresStore::open(
+        url(), {.allow_lossy_store = true, .operation_timeout = std::chrono::seconds(30)});
     if (!store) throw std::runtime_error(store.error());
     return std::move(*store);
   }

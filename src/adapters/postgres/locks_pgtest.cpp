@@ -41,7 +41,9 @@ TEST(Locks, OneLockedRowDoesNotStopTheOthersOfItsBatch) {
 
 TEST(Locks, TransactionalRowsHaveALaneOfTheirOwn) {
   const std::string url = migrated_url(shared_server());
-  const auto store = open_store(url, {.writers = 1});
+  Options options = patient();
+  options.writers = 1;
+  const auto store = open_store(url, options);
   Record row = held("transactional-key-1");
   row.policy.transactional = true;
   ASSERT_TRUE(run(store->insert_or_read_one(row))->mine);

@@ -10,6 +10,13 @@ namespace {
 
 using testing::run;
 
+// Where the server's absence is the point.
+Options impatient() {
+  Options options = patient();
+  options.operation_timeout = std::chrono::milliseconds(300);
+  return options;
+}
+
 // What a caller saw of its keys, for comparison with what is there.
 struct Story {
   std::vector<Record> acknowledged;  // completions
@@ -98,7 +105,7 @@ TEST(Outage, ARestartFailsClosedAndThenGoesOnByItself) {
   testing::PostgresServer server;  // durable: what was acknowledged must survive
   const std::string url = migrated_url(server);
   for (const bool crash : {false, true}) {
-    const auto store = open_store(url, {.operation_timeout = std::chrono::milliseconds(300)});
+    const auto store = open_store(url, impatient());
     const std::vector<Story> stories = under_load(*store, [&] {
       const std::size_t before = count_of(url, "completed");
       wait_until([&] { return count_of(url, "completed") > before + 50; });
@@ -141,7 +148,7 @@ TEST(Outage, WhatWasInDoubtIsToldWhenAskedAgain) {
 TEST(Outage, AServerThatIsAwayMakesCallsUnavailableAndNothingIsWrittenLater) {
   testing::PostgresServer server({.fsync = false, .configuration = {}});
   const std::string url = migrated_url(server);
-  const auto store = open_store(url, {.operation_timeout = std::chrono::milliseconds(100)});
+  const auto store = open_store(url, impatient());
   server.stop();
   const Record row = held("refused-key-0001");
   EXPECT_EQ(run(store->insert_or_read_one(row)).error(), StoreError::unavailable);

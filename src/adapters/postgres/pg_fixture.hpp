@@ -40,8 +40,17 @@ inline std::string migrated_url(testing::PostgresServer& server) {
   return url;
 }
 
-inline std::unique_ptr<PostgresStore> open_store(const std::string& url, Options options = {}) {
+// Patient: a test must not fail because the machine is busy.
+inline Options patient() {
+  Options options;
   options.allow_lossy_store = true;
+  options.operation_timeout = std::chrono::seconds(30);
+  options.pass_timeout = std::chrono::minutes(5);
+  return options;
+}
+
+inline std::unique_ptr<PostgresStore> open_store(const std::string& url,
+                                                 const Options& options = patient()) {
   auto store = PostgresStore::open(url, options);
   if (!store) throw std::runtime_error(store.error());
   return std::move(*store);

@@ -170,8 +170,13 @@ Expected<Database, std::string> prepare_database(const std::string& path, const 
       Connection::open(database.path, WhenMissing::create, {options.busy_timeout, options.vfs});
   if (!opened) return Unexpected{explain(database.path, opened.error())};
   Connection& connection = *opened;
-  // Nothing is written before the file is known to be ours.
+  // Nothing is written before the file is known to be ours. One transaction, so that all of the
+  // stamp is of one moment: another process may be creating the file just now.
+  if (connection.run("BEGIN") != SQLITE_OK) {
+    return Unexpected{explain(database.path, connection.last_error())};
+  }
   const Expected<Stamp, SqlError> stamp = stamp_of(connection);
+  connection.run("ROLLBACK");
   if (!stamp) return Unexpected{explain(database.path, stamp.error())};
   if (!stamp->blank) {
     if (Refusal refusal = refuse_stranger(database.path, *stamp)) return Unexpected{*refusal};
