@@ -160,6 +160,26 @@ TEST(Guard, LateAnswerUnderAnOldFenceIsKeptAsEvidenceAndChangesNothing) {
   EXPECT_EQ(world.metrics.count(Counter::double_execution, "answered"), 1U);
 }
 
+// A reaper that has read the row's expiry must not find another under the same guard.
+TEST(Guard, ALateWordThatNothingWasSentLeavesAReleasedRecordAlone) {
+  World world;
+  Engine sleeper = world.node();
+  Engine other = world.node();
+  Record released;
+  world.upstream.before_gate = [&] {
+    world.clock.advance(31s);
+    ASSERT_TRUE(run(other.sweep()));
+    world.clock.advance(1h);
+    const Request request = testing::a_request();
+    ASSERT_TRUE(run(other.resolve(request.scope, request.key, FoundNotExecuted{}, "bob", "asked")));
+    released = world.record();
+    world.clock.advance(1min);
+  };
+  const Guarded late = world.pay(sleeper);
+  EXPECT_TRUE(std::get<Executed>(late).settlement->recorded);
+  EXPECT_EQ(world.record(), released);
+}
+
 TEST(Guard, AClockThatJumpsMakesNoKeyNew) {
   World world;
   Engine engine = world.node();

@@ -26,6 +26,14 @@ bool may_still_settle(const Record& record) {
   return false;
 }
 
+// Nothing to add. Writing it again would give the row a later expiry under the same guard, and a
+// reaper that has read the earlier one would delete it before its time.
+bool already_released(const Record& current, const Outcome& outcome) {
+  if (mutant(Mutant::released_again)) return false;
+  return status_of(current) == Status::failed_retryable &&
+         classify(outcome, current.policy) == Settling::release;
+}
+
 bool same_answer(const Record& stored, const Record& ours) {
   const auto* theirs = std::get_if<Completed>(&stored.state);
   const auto* mine = std::get_if<Completed>(&ours.state);
@@ -91,6 +99,10 @@ Task<StoreResult<Settlement>> Engine::settle(Lease& lease, const Outcome& outcom
     if (!may_still_settle(*written->current)) {  // the service's own commit, or a resolve
       lease.lost = true;
       co_return Settlement{*written->current, false, false};
+    }
+    if (already_released(*written->current, outcome)) {
+      lease.lost = true;
+      co_return Settlement{*written->current, true, false};
     }
     // Renewed, swept or doubted meanwhile, and still under our fence: settle from there. Each turn
     // of this needs somebody else's write, so it ends; the deadline is for a store gone mad.
