@@ -79,7 +79,7 @@ class Engine {
   Engine(Store& store, Clock& clock, Entropy& entropy, Metrics& metrics,
          EngineOptions options = {});
 
-  // Asks the store for its time. Call before the first request, and now and then when idle.
+  // Asks the store for its time; afterwards it is known. Call before the first request, and now and then when idle.
   Task<StoreResult<Done>> sync_time();
   [[nodiscard]] const StoreTime& time() const { return time_; }
 

@@ -23,10 +23,6 @@ void StoreTime::observe(Instant reported, BootTime asked, BootTime answered) {
   const Duration at_least = offset_of(reported, answered);
   const Duration at_most = offset_of(reported, asked);
   const bool vague = answered - asked > answer_time_max;
-  if (!offset_) {
-    offset_ = at_least;
-    offset_max_ = at_most;
-  }
   if (vague) return;
   if (!anchor_) {
     offset_ = at_least;

@@ -8,15 +8,20 @@ Engine::Engine(Store& store, Clock& clock, Entropy& entropy, Metrics& metrics,
                EngineOptions options)
     : store_(store), clock_(clock), entropy_(entropy), metrics_(metrics), options_(options) {}
 
+// An answer that took long says too little to date anything by: until there was a quick one it is
+// asked again.
 Task<StoreResult<Done>> Engine::sync_time() {
-  const BootTime asked = clock_.now();
-  const StoreResult<Instant> reported = co_await store_.time();
-  if (!reported) {
-    metrics_.add(Counter::store_error, to_text(reported.error()), 1);
-    co_return Unexpected{reported.error()};
+  for (int round = 0; round < options_.rounds_max; ++round) {
+    const BootTime asked = clock_.now();
+    const StoreResult<Instant> reported = co_await store_.time();
+    if (!reported) {
+      metrics_.add(Counter::store_error, to_text(reported.error()), 1);
+      co_return Unexpected{reported.error()};
+    }
+    time_.observe(*reported, asked, clock_.now());
+    if (time_.known()) co_return Done{};
   }
-  time_.observe(*reported, asked, clock_.now());
-  co_return Done{};
+  co_return Unexpected{StoreError::unavailable};
 }
 
 Attempt Engine::new_attempt() {
