@@ -20,6 +20,8 @@ int main(int argc, char** argv) {
   app.get_formatter()->column_width(30);
 
   int exit_code = pawl::cmd::exit_ok;
+  pawl::cmd::add_config(app, exit_code);
+  pawl::cmd::add_serve(app, exit_code);
   pawl::cmd::add_fingerprint(app, exit_code);
   pawl::cmd::add_migrate(app, exit_code);
   try {

@@ -44,6 +44,7 @@ struct Lease {
   BootTime ends;         // by the node's own clock
   BootTime renew_until;  // past this a hung owner does not hold its key any longer
   bool lost = false;     // somebody else settled it or took it over
+  SettleOptions settle;  // of its route
 };
 
 // What became of an execution.
@@ -61,13 +62,15 @@ struct PassReport {
   std::size_t changed = 0;
 };
 
-// What a guarded request comes to. `answer_to` in render terms: see respond() in engine/guard.hpp.
+// What a guarded request comes to.
 struct Refused {  // no execution: a replay, a conflict, a misuse, ...
   Reservation reservation;
 };
 struct Executed {
   Outcome outcome;
   StoreResult<Settlement> settlement;
+  // Where the settlement failed: with it the outcome can be tried to be recorded later on.
+  std::shared_ptr<Lease> lease;
 };
 struct Unreserved {  // fail closed: nothing was sent
   StoreError error;
@@ -79,7 +82,8 @@ class Engine {
   Engine(Store& store, Clock& clock, Entropy& entropy, Metrics& metrics,
          EngineOptions options = {});
 
-  // Asks the store for its time; afterwards it is known. Call before the first request, and now and then when idle.
+  // Asks the store for its time; afterwards it is known. Call before the first request, and now and
+  // then when idle.
   Task<StoreResult<Done>> sync_time();
   [[nodiscard]] const StoreTime& time() const { return time_; }
 
@@ -88,6 +92,9 @@ class Engine {
   Task<Guarded> guard(const Request& request, const Policy& policy, Upstream& upstream);
 
   Task<StoreResult<Reservation>> reserve(const Request& request, const Policy& policy);
+
+  // What reserve would find, with nothing written. Nothing: it would be new work.
+  Task<StoreResult<std::optional<Reservation>>> peek(const Request& request, const Policy& policy);
 
   // Starts keeping a reservation's lease. Hold it until settled; dropping it stops the renewal.
   std::shared_ptr<Lease> hold(const Record& record);
@@ -123,6 +130,9 @@ class Engine {
   Attempt new_attempt();
   Task<StoreResult<Reservation>> look_up(const Request& request, const Policy& policy,
                                          const Attempt& attempt);
+  Task<StoreResult<std::optional<Reservation>>> look_at(const Request& request,
+                                                        const Policy& policy,
+                                                        const Attempt& attempt);
   Task<StoreResult<Written>> insert_or_read(const Record& fresh);
   Task<StoreResult<Written>> replace(Replacement replacement);
   Task<void> pause(int tries);

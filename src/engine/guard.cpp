@@ -22,11 +22,12 @@ Task<Guarded> Engine::guard(const Request& request, const Policy& policy, Upstre
     co_return Refused{std::move(*reservation)};
   }
   const std::shared_ptr<Lease> lease = hold(reservation->record);
+  lease->settle.response_bytes_max = policy.response_bytes_max;
   LeaseGate gate(*this, *lease);
   const BootTime deadline = clock_.now() + policy.upstream_timeout;
   Outcome outcome = co_await upstream.send(reservation->record, gate, deadline);
   StoreResult<Settlement> settlement = co_await settle(*lease, outcome);
-  co_return Executed{std::move(outcome), std::move(settlement)};
+  co_return Executed{std::move(outcome), std::move(settlement), lease};
 }
 
 }  // namespace pawl

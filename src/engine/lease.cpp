@@ -35,6 +35,7 @@ std::shared_ptr<Lease> Engine::hold(const Record& record) {
   const BootTime now = clock_.now();
   auto lease = std::make_shared<Lease>();
   lease->record = record;
+  lease->settle = options_.settle;
   lease->ends =
       time_.trusted() ? lease_end(record) : now;  // then nothing is left until it is renewed
   lease->renew_until = now + record.policy.upstream_timeout + options_.settle_timeout;

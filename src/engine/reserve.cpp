@@ -83,13 +83,35 @@ void Engine::remember_orphan(const Request& request, const Policy& policy, const
 // clock that is hours off would outlive the error.
 Task<StoreResult<Reservation>> Engine::look_up(const Request& request, const Policy& policy,
                                                const Attempt& attempt) {
+  StoreResult<std::optional<Reservation>> seen = co_await look_at(request, policy, attempt);
+  if (!seen) co_return Unexpected{seen.error()};
+  if (!*seen) co_return Unexpected{StoreError::unavailable};
+  co_return std::move(**seen);
+}
+
+Task<StoreResult<std::optional<Reservation>>> Engine::peek(const Request& request,
+                                                           const Policy& policy) {
+  if (!time_.known()) {
+    const StoreResult<Done> synced = co_await sync_time();
+    if (!synced) co_return Unexpected{synced.error()};
+  }
+  const Attempt attempt = new_attempt();
+  co_return co_await look_at(request, policy, attempt);
+}
+
+Task<StoreResult<std::optional<Reservation>>> Engine::look_at(const Request& request,
+                                                              const Policy& policy,
+                                                              const Attempt& attempt) {
   const StoreResult<std::optional<Record>> found = co_await store_.find(request.scope, request.key);
-  if (!found) co_return Unexpected{found.error()};
-  if (!*found) co_return Unexpected{StoreError::unavailable};
+  if (!found) {
+    metrics_.add(Counter::store_error, to_text(found.error()), 1);
+    co_return Unexpected{found.error()};
+  }
+  if (!*found) co_return std::optional<Reservation>{};
   Verdict verdict = decide(**found, request, policy, attempt);
-  if (verdict.next) co_return Unexpected{StoreError::unavailable};
+  if (verdict.next) co_return std::optional<Reservation>{};
   metrics_.add(Counter::reserve, to_text(kind_of(verdict.decision)), 1);
-  co_return Reservation{std::move(verdict.decision), **found};
+  co_return std::optional<Reservation>{Reservation{std::move(verdict.decision), **found}};
 }
 
 // A reservation whose client was told 503. If it is there after all, it is released: not one byte

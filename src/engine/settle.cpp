@@ -57,7 +57,7 @@ Task<StoreResult<Settlement>> Engine::settle(Lease& lease, const Outcome& outcom
   Record from = lease.record;
   const Fence fence = from.fence;
   for (int tries = 0;; ++tries) {
-    const Record next = settled(from, outcome, settling_time(lease), options_.settle);
+    const Record next = settled(from, outcome, settling_time(lease), lease.settle);
     Replacement change{next, guard_of(from), audit_of(from, next)};
     const bool late = change.audit.has_value();
     const StoreResult<Written> written = co_await replace(std::move(change));
@@ -128,7 +128,7 @@ Task<StoreResult<Done>> Engine::keep_late_evidence(const Lease& lease, const Out
   late.attempt = lease.record.attempt;
   late.evidence = evidence;
   if (const auto* answer = std::get_if<Answered>(&outcome)) {
-    late.response = storable(answer->response, options_.settle);
+    late.response = storable(answer->response, lease.settle);
   }
   late.detail = "the record had been taken over when this outcome arrived";
   for (int tries = 0;; ++tries) {

@@ -106,7 +106,8 @@ void Judge::check_same_fence(KeyStory& story, const Identity& identity, const Re
   if (!may_follow_under_one_fence(from, to)) {
     violated("a record moves only as its states allow", identity, step + " under one fence");
   }
-  if (before.owner != after.owner && from != Status::unknown) {
+  // A resolve leaves its author's name, and the execution's owner may still write after it.
+  if (before.owner != after.owner && to == Status::in_progress) {
     violated("a new owner brings a new fence", identity, step + " by another owner");
   }
   const auto* held = std::get_if<InProgress>(&before.state);

@@ -9,7 +9,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // From a hiccup to longer than any lease and timeout together.
-constexpr std::array<Duration, 8> pauses{200ms, 2s, 5s, 11s, 25s, 45s, 90s, 150s};
+constexpr std::array<Duration, 9> pauses{200ms, 2s, 5s, 11s, 25s, 45s, 90s, 150s, 400s};
 
 }  // namespace
 
@@ -20,6 +20,7 @@ Node::Node(Outside& outside, int number)
       stream_(outside.seed, "node", static_cast<std::uint64_t>(number)),
       reap_every_(stream_.one_in(2) ? 15s : 60s),
       work_every_(Stream(outside.seed, "workers").one_in(2) ? 3s : 150s),  // on all nodes alike
+      reconcile_every_(Stream(outside.seed, "pollers").one_in(2) ? 7s : 100s),
       clock_offset_(stream_.between(0s, 100h)),
       drift_ppm_(stream_.one_in(2) ? 0 : static_cast<std::int64_t>(stream_.below(401)) - 200) {}
 
@@ -37,7 +38,8 @@ Process::Fate Node::fate(const char* place) {
   // there.
   const std::string_view where = place;
   const bool delicate = where == "upstream.connect" || where == after_sending ||
-                        where == "upstream.answer" || where == "provider.lookup";
+                        where == "upstream.answer" || where == "provider.lookup" ||
+                        finding_in_hand_;
   const Duration length = stream_.pick(pauses);
   const auto strikes = [&](Fault fault) {
     return outside_.chaos.strikes(fault, stream_) ||
@@ -69,6 +71,7 @@ void Node::start() {
     return;
   }
   ++runs_;
+  finding_in_hand_ = false;
   note("starts");
   run_ = std::make_unique<Run>(
       outside_, Stream(outside_.seed, name_ + ".entropy", static_cast<std::uint64_t>(runs_)),
@@ -77,7 +80,7 @@ void Node::start() {
   spawn_pass(&Node::release_orphans, 2s);
   spawn_pass(&Node::sweep, 5s);
   spawn_pass(&Node::reap, reap_every_);
-  spawn_pass(&Node::reconcile, 7s);
+  spawn_pass(&Node::reconcile, reconcile_every_);
   spawn_pass(&Node::operate, 4s);
   spawn_pass(&Node::work, work_every_);
 }

@@ -68,12 +68,14 @@ class Node {
   void note(const std::string& what) const;
 
   Outside& outside_;
+  bool finding_in_hand_ = false;  // looked at the books, and has not written down what they say
   int number_;
   std::string name_;
   int runs_ = 0;
   Stream stream_;
   Duration reap_every_;
   Duration work_every_;
+  Duration reconcile_every_;
   Duration clock_offset_;
   std::int64_t drift_ppm_;
   std::unique_ptr<Run> run_;

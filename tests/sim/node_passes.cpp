@@ -6,6 +6,8 @@
 namespace pawl::sim {
 namespace {
 
+constexpr Duration lunch = std::chrono::seconds(200);
+
 class WorkerGate final : public SendGate {
  public:
   WorkerGate(Engine& engine, Lease& lease) : engine_(engine), lease_(lease) {}
@@ -80,8 +82,13 @@ Task<void> Node::operate(Run& run) {
     if (entry != nullptr) finding = FoundCompleted{entry->response};
     note(text_of(identity) +
          " an operator says: " + (entry != nullptr ? "it was paid" : "it was not"));
+    // What was paid stays paid, so there is time for lunch; by then the key may have another life.
+    const bool goes_for_lunch = entry != nullptr && stream_.one_in(3);
+    if (goes_for_lunch) co_await run.clock.sleep_until(run.clock.now() + lunch);
+    finding_in_hand_ = true;
     static_cast<void>(co_await run.engine.resolve(
         identity.first, identity.second, std::move(finding), "operator", "looked", row->fence));
+    finding_in_hand_ = false;
   }
 }
 

@@ -1,0 +1,211 @@
+#include "cmd/pawl/node.hpp"
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <future>
+
+#include "src/adapters/postgres/postgres_store.hpp"
+#include "src/adapters/sqlite/sqlite_store.hpp"
+#include "src/config/files.hpp"
+
+namespace pawl::cmd {
+namespace {
+
+namespace net = boost::asio;
+using namespace std::chrono_literals;
+
+constexpr std::string_view sqlite_prefix = "sqlite:";
+
+template <class Concrete>
+Expected<OpenStore, std::string> opened(Expected<std::unique_ptr<Concrete>, std::string> store) {
+  if (!store) return Unexpected{store.error()};
+  Concrete* const concrete = store->get();
+  return OpenStore{std::move(*store), [concrete] { return concrete->trouble(); }};
+}
+
+std::vector<std::string> route_names(const config::Config& config) {
+  std::vector<std::string> names{"default", "pawl"};
+  for (const config::Route& route : config.routes) names.push_back(route.name);
+  return names;
+}
+
+std::size_t thread_count(const config::Config& config) {
+  if (config.threads > 0) return config.threads;
+  return std::max<std::size_t>(std::thread::hardware_concurrency(), 1);
+}
+
+// Renewals come at a third of a lease; looking six times a lease is soon enough for that.
+Duration renew_interval(const config::Config& config) {
+  Duration shortest = config.policy.lease;
+  for (const config::Route& route : config.routes)
+    shortest = std::min(shortest, route.policy.lease);
+  return std::clamp<Duration>(shortest / 6, 50ms, 1s);
+}
+
+std::string admin_token(const config::Config& config) {
+  if (config.admin.token_file.empty()) return {};
+  const Expected<std::string, std::string> read = config::read_file(config.admin.token_file);
+  std::string token = read ? *read : std::string();
+  while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
+  return token;
+}
+
+std::string url_of(const config::Address& address, std::uint16_t port) {
+  const bool v6 = address.host.find(':') != std::string::npos;
+  return "http://" + (v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(port);
+}
+
+template <class Condition>
+bool wait_until(Condition condition, std::chrono::steady_clock::time_point deadline) {
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(5ms);
+  }
+  return true;
+}
+
+}  // namespace
+
+Expected<OpenStore, std::string> open_store(const std::string& url, bool allow_lossy_store) {
+  if (url.starts_with(sqlite_prefix)) {
+    return opened(sqlite::SqliteStore::open(url.substr(sqlite_prefix.size())));
+  }
+  postgres::Options options;
+  options.allow_lossy_store = allow_lossy_store;
+  return opened(postgres::PostgresStore::open(url, options));
+}
+
+Node::Node(const config::Config& config, OpenStore store)
+    : config_(config),
+      store_(std::move(store)),
+      log_(config.log),
+      metrics_(route_names(config)),
+      shared_(config, metrics_, log_, "pawl-" + os::SystemEntropy().new_owner().text.substr(0, 12)),
+      count_(config.limits.connections, config.limits.connections_per_address),
+      admin_count_(256, 256) {
+  for (std::size_t i = 0; i < thread_count(config); ++i) {
+    workers_.push_back(std::make_unique<Worker>(config, shared_, *store_.store, metrics_, count_));
+  }
+  gateway::AdminSources sources;
+  sources.not_ready = [this] { return not_ready(); };
+  sources.metrics = [this] { return metrics_text(); };
+  sources.token = admin_token(config);
+  admin_.emplace(std::move(sources));
+  Worker& first = *workers_.front();
+  admin_sessions_.emplace(first.context, first.deadlines, *admin_, http::SessionLimits{},
+                          admin_count_);
+}
+
+Node::~Node() {
+  for (const auto& worker : workers_) worker->join();
+}
+
+Expected<Done, std::string> Node::open() {
+  Worker& first = *workers_.front();
+  std::vector<http::SessionGroup*> groups;
+  for (const auto& worker : workers_) groups.push_back(&worker->sessions);
+  listener_.emplace(first.context, groups, count_);
+  const auto port = listener_->open(config_.listen.host, config_.listen.port);
+  if (!port) return Unexpected{port.error()};
+  port_ = *port;
+  admin_listener_.emplace(first.context, std::vector{&*admin_sessions_}, admin_count_);
+  const auto admin_port =
+      admin_listener_->open(config_.admin.listen.host, config_.admin.listen.port);
+  if (!admin_port) return Unexpected{admin_port.error()};
+  admin_port_ = *admin_port;
+  return Done{};
+}
+
+std::string Node::public_url() const { return url_of(config_.listen, port_); }
+std::string Node::admin_url() const { return url_of(config_.admin.listen, admin_port_); }
+
+bool Node::serve() {
+  Worker& first = *workers_.front();
+  const Duration renewal = renew_interval(config_);
+  for (const auto& worker : workers_) {
+    worker->repeat(&Worker::renew, renewal);
+    worker->repeat(&Worker::look_after, 2s);
+  }
+  first.repeat(&Worker::sweep, config_.sweep_interval);
+  first.repeat(&Worker::reap, config_.sweep_interval);
+  first.repeat(&Worker::count_unknown, config_.sweep_interval);
+  net::co_spawn(first.context, listener_->run(), net::detached);
+  net::co_spawn(first.context, admin_listener_->run(), net::detached);
+  for (const auto& worker : workers_) worker->start();
+  wait_for_signal();
+  return drain();
+}
+
+// Sleeps; the log is written out meanwhile, so that a quiet node's last lines are not held back.
+void Node::wait_for_signal() {
+  net::io_context waiting;
+  net::signal_set signals(waiting, SIGTERM, SIGINT);
+  bool stop = false;
+  signals.async_wait([&](const boost::system::error_code&, int) { stop = true; });
+  while (!stop) {
+    waiting.run_for(100ms);
+    log_.flush();
+  }
+}
+
+// Stops accepting, lets what is under way finish, and ends when it has, or at drain_timeout.
+bool Node::drain() {
+  draining_ = true;
+  log_.say("info", "draining: " + std::to_string(count_.all()) + " connections");
+  Worker& first = *workers_.front();
+  net::post(first.context, [this] { listener_->close(); });
+  for (const auto& worker : workers_) {
+    net::post(worker->context, [&sessions = worker->sessions] { sessions.drain(); });
+  }
+  const auto deadline = std::chrono::steady_clock::now() + config_.drain_timeout;
+  const bool finished = wait_until([&] { return count_.all() == 0; }, deadline);
+  for (const auto& worker : workers_) worker->stop_passes();
+  const bool quiet = wait_until(
+      [&] {
+        return std::ranges::none_of(workers_, [](const auto& worker) { return worker->busy(); });
+      },
+      std::max(deadline, std::chrono::steady_clock::now() + 1s));
+  net::post(first.context, [this] {
+    admin_listener_->close();
+    admin_sessions_->drain();
+  });
+  wait_until([&] { return admin_count_.all() == 0; }, std::chrono::steady_clock::now() + 1s);
+  if (finished && quiet) {
+    log_.say("info", "drained");
+  } else {
+    log_.say("warning", std::to_string(count_.all()) +
+                            " requests were still under way at drain_timeout; their leases will "
+                            "lapse and their records follow their policy");
+  }
+  return finished && quiet;
+}
+
+std::vector<std::string> Node::not_ready() const {
+  std::vector<std::string> reasons;
+  if (draining_) reasons.emplace_back("draining");
+  if (const std::optional<std::string> trouble = store_.trouble()) {
+    reasons.push_back("store: " + *trouble);
+  }
+  const StoreTime& time = workers_.front()->engine.time();  // the admin's own thread
+  if (!time.known()) reasons.emplace_back("store: its time is not known yet");
+  if (!time.trusted()) {
+    reasons.emplace_back(
+        "clock: the store's clock and this machine's have moved apart; nothing "
+        "expires until they agree again");
+  }
+  return reasons;
+}
+
+std::string Node::metrics_text() {
+  gateway::Gauges now;
+  now.connections = static_cast<double>(count_.all());
+  now.cache_bytes = static_cast<double>(shared_.cache.bytes());
+  now.breaker_open = shared_.breaker.open();
+  return metrics_.text(now);
+}
+
+}  // namespace pawl::cmd

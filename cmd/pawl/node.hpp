@@ -1,0 +1,107 @@
+// A serving node: its threads, its listeners, its background passes, and how it stops.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "src/adapters/http/server.hpp"
+#include "src/adapters/os/random.hpp"
+#include "src/adapters/os/system_clock.hpp"
+#include "src/gateway/admin.hpp"
+#include "src/gateway/gateway.hpp"
+#include "src/gateway/metered_store.hpp"
+#include "src/gateway/prometheus_metrics.hpp"
+
+namespace pawl::cmd {
+
+// A store that is open, and a way to ask how it is.
+struct OpenStore {
+  std::unique_ptr<Store> store;
+  std::function<std::optional<std::string>()> trouble;
+};
+Expected<OpenStore, std::string> open_store(const std::string& url, bool allow_lossy_store);
+
+// One thread: an event loop with an engine, a gateway and connections of its own. Threads meet in
+// the store, as nodes do.
+class Worker {
+ public:
+  Worker(const config::Config& config, gateway::Shared& shared, Store& store,
+         gateway::PrometheusMetrics& metrics, http::ConnectionCount& count);
+
+  void start();
+  // Lets no pass begin any more. From any thread.
+  void stop_passes() { stopping_ = true; }
+  [[nodiscard]] bool busy() const { return busy_ > 0; }
+  void join();
+
+  boost::asio::io_context context{1};
+  os::SystemClock clock;
+  os::SystemEntropy entropy;
+  http::Deadlines deadlines{clock};
+  http::UpstreamPool pool;
+  gateway::MeteredStore store;
+  Engine engine;
+  gateway::Gateway gateway;
+  http::SessionGroup sessions;
+
+  // Background work; `pass` is called again `every` so often until stop_passes.
+  using Pass = Task<void> (Worker::*)();
+  void repeat(Pass pass, Duration every);
+
+  Task<void> renew();
+  Task<void> look_after();  // orphans, late outcomes, idle connections, the store's time
+  Task<void> sweep();
+  Task<void> reap();
+  Task<void> count_unknown();
+
+ private:
+  Task<void> repeat_until_stopped(Pass pass, Duration every);
+
+  gateway::PrometheusMetrics& metrics_;
+  std::atomic<bool> stopping_ = false;
+  std::atomic<int> busy_ = 0;
+  std::thread thread_;
+};
+
+class Node {
+ public:
+  Node(const config::Config& config, OpenStore store);
+  ~Node();
+
+  // Opens the listeners, or says why it cannot.
+  Expected<Done, std::string> open();
+  [[nodiscard]] std::string public_url() const;
+  [[nodiscard]] std::string admin_url() const;
+
+  // Serves until SIGTERM or SIGINT, then drains. True: everything under way was finished.
+  bool serve();
+
+ private:
+  void wait_for_signal();
+  bool drain();
+  [[nodiscard]] std::vector<std::string> not_ready() const;
+  std::string metrics_text();
+
+  const config::Config& config_;
+  OpenStore store_;
+  gateway::RequestLog log_;
+  gateway::PrometheusMetrics metrics_;
+  gateway::Shared shared_;
+  http::ConnectionCount count_;
+  http::ConnectionCount admin_count_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::optional<gateway::Admin> admin_;
+  std::optional<http::SessionGroup> admin_sessions_;
+  std::optional<http::Listener> listener_;
+  std::optional<http::Listener> admin_listener_;
+  std::uint16_t port_ = 0;
+  std::uint16_t admin_port_ = 0;
+  std::atomic<bool> draining_ = false;
+};
+
+}  // namespace pawl::cmd

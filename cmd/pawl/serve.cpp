@@ -1,0 +1,82 @@
+// pawl serve: the gateway. Flags and files become a Config; the Node does the rest.
+#include <sys/resource.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+
+#include "cmd/pawl/command.hpp"
+#include "cmd/pawl/node.hpp"
+#include "src/config/files.hpp"
+#include "src/config/serving.hpp"
+
+namespace pawl::cmd {
+namespace {
+
+struct Options {
+  std::optional<std::string> config;
+  config::Overrides overrides;
+};
+
+// Every connection is two descriptors, and the shell's usual limit is 1024.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int run(const Options& options) {
+  const auto read = config::read_for_serving(options.config, options.overrides);
+  if (!read) {
+    for (const config::Trouble& trouble : read.error()) std::cerr << to_text(trouble) << '\n';
+    return exit_bad_data;
+  }
+  for (const config::Trouble& warning : read->warnings) {
+    std::cerr << "warning: " << to_text(warning) << '\n';
+  }
+  const config::Config& config = read->config;
+  std::signal(SIGPIPE, SIG_IGN);
+  raise_descriptor_limit();
+  Expected<OpenStore, std::string> store = open_store(config.store, config.allow_lossy_store);
+  if (!store) {
+    std::cerr << "pawl serve: store: " << store.error() << '\n';
+    return exit_failed;
+  }
+  Node node(config, std::move(*store));
+  const Expected<Done, std::string> opened = node.open();
+  if (!opened) {
+    std::cerr << "pawl serve: " << opened.error() << '\n';
+    return exit_failed;
+  }
+  std::cout << "listening on " << node.public_url() << '\n'
+            << "admin on " << node.admin_url() << '\n'
+            << std::flush;
+  const bool drained = node.serve();
+  // Requests that would not end still hold references to everything: leave without destructors.
+  if (!drained) std::_Exit(exit_failed);
+  return exit_ok;
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("serve", "Run the gateway in front of an HTTP API");
+  command->footer(
+      "Works with no configuration: it listens on 127.0.0.1:8080, keeps its records\n"
+      "in sqlite:pawl.db, and makes POST and PATCH safe to retry.\n"
+      "SIGTERM: stops accepting, finishes what is under way, exits 0.\n"
+      "Example: pawl serve --upstream http://127.0.0.1:3000\n"
+      "Exit codes: 0 drained, 1 failed, 64 wrong usage, 65 bad configuration.");
+  config::Overrides& flags = options->overrides;
+  command->add_option("--upstream", flags.upstream, "The API: http://HOST:PORT");
+  command->add_option("--listen", flags.listen, "ADDRESS:PORT (127.0.0.1:8080); port 0: any");
+  command->add_option("--admin", flags.admin, "The operator's ADDRESS:PORT (127.0.0.1:9090)");
+  command->add_option("--store", flags.store, "sqlite:PATH or postgres://... (sqlite:pawl.db)");
+  command->add_option("--config", options->config, "A TOML file: docs/configuration.md");
+  command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace pawl::cmd

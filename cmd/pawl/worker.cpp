@@ -1,0 +1,107 @@
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+
+#include "cmd/pawl/node.hpp"
+
+namespace pawl::cmd {
+namespace {
+
+namespace net = boost::asio;
+using namespace std::chrono_literals;
+
+http::UpstreamAddress address_of(const config::UpstreamUrl& url) { return {url.host, url.port}; }
+
+http::SessionLimits limits_of(const config::Limits& limits) {
+  http::SessionLimits session;
+  session.head.head_bytes_max = limits.header_bytes;
+  session.head.field_count_max = limits.header_count;
+  session.head.target_bytes_max = limits.target_bytes;
+  session.header_timeout = limits.header_timeout;
+  session.body_timeout = limits.body_timeout;
+  session.idle_timeout = limits.idle_timeout;
+  return session;
+}
+
+constexpr int batches_per_pass_max = 20;
+constexpr Duration pause_between_batches = 20ms;  // requests come first
+constexpr std::size_t unknown_rows_max = 10'000;
+
+}  // namespace
+
+Worker::Worker(const config::Config& config, gateway::Shared& shared, Store& inner,
+               gateway::PrometheusMetrics& metrics, http::ConnectionCount& count)
+    : pool(address_of(config.upstream), deadlines),
+      store(inner, clock, metrics),
+      engine(store, clock, entropy, metrics),
+      gateway(shared, engine, store, pool, clock, entropy),
+      sessions(context, deadlines, gateway, limits_of(config.limits), count),
+      metrics_(metrics) {}
+
+void Worker::start() {
+  net::co_spawn(context, deadlines.run(), net::detached);
+  thread_ = std::thread([this] {
+    const auto work = net::make_work_guard(context);
+    context.run();
+  });
+}
+
+void Worker::join() {
+  context.stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Worker::repeat(Pass pass, Duration every) {
+  net::co_spawn(context, repeat_until_stopped(pass, every), net::detached);
+}
+
+Task<void> Worker::repeat_until_stopped(Pass pass, Duration every) {
+  while (!stopping_) {
+    ++busy_;
+    co_await (this->*pass)();
+    --busy_;
+    co_await clock.sleep_until(clock.now() + every);
+  }
+}
+
+Task<void> Worker::renew() { static_cast<void>(co_await engine.renew()); }
+
+Task<void> Worker::look_after() {
+  pool.prune();
+  // An answer about an idle store's clock tells of a jump that no request would have noticed.
+  static_cast<void>(co_await engine.sync_time());
+  static_cast<void>(co_await engine.release_orphans());
+  co_await gateway.settle_late();
+}
+
+Task<void> Worker::sweep() {
+  for (int batch = 0; batch < batches_per_pass_max && !stopping_; ++batch) {
+    const StoreResult<PassReport> report = co_await engine.sweep();
+    if (!report || report->changed == 0) co_return;
+    co_await clock.sleep_until(clock.now() + pause_between_batches);
+  }
+}
+
+Task<void> Worker::reap() {
+  for (int batch = 0; batch < batches_per_pass_max && !stopping_; ++batch) {
+    const StoreResult<PassReport> report = co_await engine.reap();
+    if (!report || report->changed == 0) co_return;
+    co_await clock.sleep_until(clock.now() + pause_between_batches);
+  }
+}
+
+Task<void> Worker::count_unknown() {
+  if (!engine.time().known()) co_return;
+  const Instant now = engine.time().at(clock.now());
+  const PassQuery all{.now = now + std::chrono::years(10), .rows_max = unknown_rows_max};
+  const StoreResult<std::vector<Record>> rows = co_await store.undetermined(all);
+  if (!rows) co_return;
+  Duration oldest{0};
+  for (const Record& record : *rows) {
+    oldest = std::max(oldest, now - std::get<Unknown>(record.state).locked_until);
+  }
+  metrics_.unknown_records(static_cast<double>(rows->size()),
+                           std::chrono::duration<double>(oldest).count());
+}
+
+}  // namespace pawl::cmd

@@ -1,0 +1,48 @@
+// What a proxy changes about a message on its way (RFC 9110 section 7.6), and how heads are
+// written.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pawl/core/http.hpp"
+#include "src/adapters/http/head.hpp"
+
+namespace pawl::http {
+
+// A field that belongs to one connection, by its name or because Connection lists it.
+bool is_hop_by_hop(std::string_view name, const std::vector<std::string>& connection);
+
+// Who we are towards the upstream.
+struct ForwardOptions {
+  std::string_view pseudonym;      // in Via; another node's differs, so that a loop is seen
+  std::string_view client;         // its address, for X-Forwarded-For
+  bool names_key = true;           // false: the Idempotency-Key is given in `extra`
+  bool drops_override = false;     // of the method: it would execute something else than was hashed
+  const Headers* extra = nullptr;  // added at the end
+};
+
+// Appends the request line and all fields that are forwarded, without framing and without the
+// empty line.
+void append_request(std::string& out, const RequestHead& head, const ForwardOptions& options);
+
+// True if the request has passed through `pseudonym` before.
+bool is_loop(const RequestHead& head, std::string_view pseudonym);
+
+// The end-to-end fields of an upstream's answer, without Content-Length.
+Headers end_to_end(const ResponseHead& head);
+
+// "HTTP/1.1 200 OK\r\n"
+void append_status_line(std::string& out, int status);
+void append_field(std::string& out, std::string_view name, std::string_view value);
+// The field Date, now.
+void append_date(std::string& out);
+
+// A whole answer's head. `body_bytes`: nothing for answers that have no body at all (204, 304).
+struct AnswerOptions {
+  bool keep_alive = true;
+};
+void append_answer_head(std::string& out, const Response& response, const AnswerOptions& options);
+
+}  // namespace pawl::http

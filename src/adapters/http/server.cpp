@@ -1,0 +1,117 @@
+#include "src/adapters/http/server.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+namespace pawl::http {
+namespace {
+
+namespace net = boost::asio;
+using net::ip::tcp;
+constexpr auto as_result = net::as_tuple(net::use_awaitable);
+
+// Best effort: a client that is one too many is told so, if its buffer takes it at once.
+constexpr std::string_view too_many =
+    "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n"
+    "Connection: close\r\n\r\n";
+
+}  // namespace
+
+bool ConnectionCount::add(const std::string& address) {
+  const std::lock_guard lock(mutex_);
+  std::size_t& here = by_address_[address];
+  if (all_ >= all_max_ || here >= per_address_max_) {
+    if (here == 0) by_address_.erase(address);
+    return false;
+  }
+  ++all_;
+  ++here;
+  return true;
+}
+
+void ConnectionCount::remove(const std::string& address) {
+  const std::lock_guard lock(mutex_);
+  --all_;
+  const auto here = by_address_.find(address);
+  if (--here->second == 0) by_address_.erase(here);
+}
+
+std::size_t ConnectionCount::all() const {
+  const std::lock_guard lock(mutex_);
+  return all_;
+}
+
+SessionGroup::SessionGroup(net::io_context& context, Deadlines& deadlines, Handler& handler,
+                           SessionLimits limits, ConnectionCount& count)
+    : context_(context), deadlines_(deadlines), handler_(handler), limits_(limits), count_(count) {}
+
+void SessionGroup::start(tcp::socket socket, std::string address) {
+  net::post(context_, [this, socket = std::move(socket), address = std::move(address)]() mutable {
+    auto session =
+        std::make_shared<Session>(std::move(socket), deadlines_, handler_, limits_, draining_);
+    // Not lost sight of: the group knows its sessions, and the drain waits for them.
+    net::co_spawn(context_, run(std::move(session), std::move(address)), net::detached);
+  });
+}
+
+Task<void> SessionGroup::run(std::shared_ptr<Session> session, std::string address) {
+  const auto place = sessions_.insert(sessions_.end(), session.get());
+  co_await session->run();
+  sessions_.erase(place);
+  count_.remove(address);
+}
+
+void SessionGroup::drain() {
+  draining_ = true;
+  for (Session* const session : sessions_) session->stop_if_idle();
+}
+
+Expected<std::uint16_t, std::string> Listener::open(const std::string& host, std::uint16_t port) {
+  boost::system::error_code error;
+  const net::ip::address address = net::ip::make_address(host, error);
+  if (error) return Unexpected{"cannot listen on '" + host + "': not an IP address"};
+  const tcp::endpoint endpoint(address, port);
+  acceptor_.open(endpoint.protocol(), error);
+  if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) acceptor_.bind(endpoint, error);
+  if (!error) acceptor_.listen(net::socket_base::max_listen_connections, error);
+  if (error) {
+    return Unexpected{"cannot listen on " + host + ":" + std::to_string(port) + ": " +
+                      error.message()};
+  }
+  return acceptor_.local_endpoint().port();
+}
+
+Task<void> Listener::run() {
+  while (acceptor_.is_open()) {
+    SessionGroup& group = *groups_[next_];
+    next_ = (next_ + 1) % groups_.size();
+    auto [error, socket] = co_await acceptor_.async_accept(group.context(), as_result);
+    if (error == net::error::operation_aborted || !acceptor_.is_open()) co_return;
+    if (error) {  // out of descriptors, most likely: wait for some to come back
+      net::steady_timer pause(acceptor_.get_executor(), std::chrono::milliseconds(50));
+      co_await pause.async_wait(as_result);
+      continue;
+    }
+    boost::system::error_code gone;
+    const tcp::endpoint peer = socket.remote_endpoint(gone);
+    if (gone) continue;
+    std::string address = peer.address().to_string();
+    if (!count_.add(address)) {
+      socket.write_some(net::buffer(too_many), gone);
+      continue;
+    }
+    group.start(std::move(socket), std::move(address));
+  }
+}
+
+void Listener::close() {
+  boost::system::error_code ignored;
+  acceptor_.close(ignored);
+}
+
+}  // namespace pawl::http

@@ -1,0 +1,155 @@
+#include "src/adapters/http/session.hpp"
+
+#include "src/adapters/http/forwarding.hpp"
+
+namespace pawl::http {
+namespace {
+
+constexpr std::string_view continue_line = "HTTP/1.1 100 Continue\r\n\r\n";
+constexpr std::size_t linger_bytes_max = std::size_t{256} << 10;
+constexpr Duration linger_time = std::chrono::seconds(2);
+constexpr char tls_handshake = 0x16;
+
+std::string address_of(const boost::asio::ip::tcp::socket& socket) {
+  boost::system::error_code error;
+  const auto endpoint = socket.remote_endpoint(error);
+  return error ? std::string("unknown") : endpoint.address().to_string();
+}
+
+}  // namespace
+
+Task<bool> ClientRequest::send_continue() {
+  const bool wanted =
+      head.expects_continue && !continued_ && !body_.done() && stream_.arrived().empty();
+  continued_ = true;
+  if (!wanted) co_return true;
+  const std::array<std::string_view, 2> parts{continue_line, {}};
+  const Stream::Sent sent = co_await stream_.write(parts);
+  co_return sent.io == Io::ok;
+}
+
+Task<Expected<std::string, BodyTrouble>> ClientRequest::read_body(std::size_t bytes_max) {
+  if (head.framing == Framing::length && head.length > bytes_max) {
+    BodyTrouble trouble;
+    trouble.refusal = body_too_large(bytes_max);
+    co_return Unexpected{std::move(trouble)};
+  }
+  stream_.expires_at(stream_.now() + limits_.body_timeout);
+  if (!co_await send_continue()) {
+    BodyTrouble trouble;
+    trouble.io = Io::broken;
+    co_return Unexpected{std::move(trouble)};
+  }
+  co_return co_await body_.read_whole(bytes_max);
+}
+
+Task<Expected<std::string_view, BodyTrouble>> ClientRequest::next_piece() {
+  stream_.expires_at(stream_.now() + limits_.body_timeout);
+  if (!co_await send_continue()) {
+    BodyTrouble trouble;
+    trouble.io = Io::broken;
+    co_return Unexpected{std::move(trouble)};
+  }
+  co_return co_await body_.next();
+}
+
+Task<void> ClientRequest::answer(const Response& response) {
+  if (!body_.done()) keep_alive_ = false;
+  AnswerOptions options;
+  options.keep_alive = !will_close();
+  std::string bytes;
+  bytes.reserve(512);
+  append_answer_head(bytes, response, options);
+  const bool bodiless = head.method == "HEAD" || response.status == 204 || response.status == 304;
+  stream_.expires_at(stream_.now() + limits_.write_timeout);
+  const std::array<std::string_view, 2> parts{
+      bytes, bodiless ? std::string_view{} : std::string_view(response.body)};
+  const Stream::Sent sent = co_await stream_.write(parts);
+  if (sent.io != Io::ok) failed_ = true;
+}
+
+Session::Session(boost::asio::ip::tcp::socket socket, Deadlines& deadlines, Handler& handler,
+                 const SessionLimits& limits, const bool& draining)
+    : stream_(std::move(socket), deadlines),
+      handler_(handler),
+      limits_(limits),
+      draining_(draining),
+      client_(address_of(stream_.socket())) {}
+
+void Session::stop_if_idle() {
+  if (idle_) stream_.close();
+}
+
+Task<void> Session::run() {
+  // Not `if (!co_await serve_one()) break;`: GCC 12 makes an illegal instruction of that.
+  bool goes_on = true;
+  while (goes_on && !draining_) {
+    goes_on = co_await serve_one();
+  }
+  stream_.close();
+}
+
+// True if the connection may serve another request.
+Task<bool> Session::serve_one() {
+  idle_ = true;
+  stream_.expires_at(stream_.now() + limits_.idle_timeout);
+  if (stream_.arrived().empty()) {
+    const Io io = co_await stream_.read_more();
+    if (io != Io::ok) co_return false;  // gone, or silent for too long: nobody to tell
+  }
+  idle_ = false;
+  if (stream_.arrived().front() == tls_handshake) co_return false;
+  stream_.expires_at(stream_.now() + limits_.header_timeout);
+  std::string bytes;
+  const std::optional<HeadTrouble> trouble =
+      co_await read_head(stream_, limits_.head.head_bytes_max, bytes);
+  if (trouble) {
+    if (trouble->refusal) co_await refuse(*trouble->refusal);
+    if (trouble->io == Io::timed_out) {
+      Refusal too_slow;
+      too_slow.detail = "The header section did not arrive in time.";
+      too_slow.status = 408;
+      stream_.revive();
+      co_await refuse(too_slow);
+    }
+    co_return false;
+  }
+  Expected<RequestHead, Refusal> head = parse_request_head(bytes, limits_.head);
+  if (!head) {
+    co_await refuse(head.error());
+    co_return false;
+  }
+  ClientRequest request(stream_, limits_, std::move(*head), client_);
+  if (draining_) request.close_after();
+  co_await handler_.handle(request);
+  if (!request.failed() && !request.may_go_on()) co_await linger();
+  co_return request.may_go_on();
+}
+
+Task<void> Session::refuse(const Refusal& refusal) {
+  const Response response = handler_.refused(refusal);
+  AnswerOptions options;
+  options.keep_alive = false;
+  std::string bytes;
+  append_answer_head(bytes, response, options);
+  stream_.expires_at(stream_.now() + limits_.write_timeout);
+  const std::array<std::string_view, 2> parts{bytes, response.body};
+  const Stream::Sent sent = co_await stream_.write(parts);
+  if (sent.io == Io::ok) co_await linger();
+}
+
+// A connection closed with bytes unread is reset, and a reset may overtake our answer. So we say
+// that we are done, and read on for a moment.
+Task<void> Session::linger() {
+  stream_.shut_down_sending();
+  stream_.expires_at(stream_.now() + linger_time);
+  std::size_t dropped = 0;
+  while (dropped < linger_bytes_max) {
+    dropped += stream_.arrived().size();
+    stream_.consume(stream_.arrived().size());
+    const Io io = co_await stream_.read_more();
+    if (io != Io::ok) break;
+  }
+}
+
+}  // namespace pawl::http

@@ -1,0 +1,96 @@
+// One client's connection: heads are read and checked here, requests are answered by a Handler.
+#pragma once
+
+#include <string>
+
+#include "src/adapters/http/body.hpp"
+#include "src/adapters/http/exchange.hpp"
+#include "src/adapters/http/stream.hpp"
+
+namespace pawl::http {
+
+struct SessionLimits {
+  HeadLimits head;
+  Duration header_timeout = std::chrono::seconds(10);
+  Duration body_timeout = std::chrono::seconds(30);
+  Duration idle_timeout = std::chrono::seconds(60);
+  Duration write_timeout = std::chrono::seconds(30);
+};
+
+// One request of a client, while it is being answered.
+class ClientRequest {
+ public:
+  ClientRequest(Stream& stream, const SessionLimits& limits, RequestHead parsed,
+                std::string_view address)
+      : head(std::move(parsed)),
+        client(address),
+        stream_(stream),
+        limits_(limits),
+        body_(stream, head.framing, head.length) {}
+
+  const RequestHead head;
+  const std::string_view client;  // its address
+
+  // The body, asked for with 100 Continue if the client waits for that. A refusal closes the
+  // connection.
+  Task<Expected<std::string, BodyTrouble>> read_body(std::size_t bytes_max);
+  // For streaming: the same, piece by piece.
+  Task<Expected<std::string_view, BodyTrouble>> next_piece();
+
+  // The whole answer. Exactly one, or `answered_by_hand` after writing to the stream oneself.
+  Task<void> answer(const Response& response);
+  void close_after() { keep_alive_ = false; }
+  [[nodiscard]] bool will_close() const { return !keep_alive_ || !head.keep_alive; }
+
+  Stream& stream() { return stream_; }
+  [[nodiscard]] bool body_done() const { return body_.done(); }
+  [[nodiscard]] const SessionLimits& limits() const { return limits_; }
+  // After an answer, whoever wrote it. An unread body would be taken for the next request.
+  [[nodiscard]] bool may_go_on() const { return !will_close() && body_.done() && !failed_; }
+  // Nobody can be told any more.
+  void fail() { failed_ = true; }
+  [[nodiscard]] bool failed() const { return failed_; }
+
+ private:
+  Task<bool> send_continue();
+
+  Stream& stream_;
+  const SessionLimits& limits_;
+  BodyReader body_;
+  bool continued_ = false;
+  bool keep_alive_ = true;
+  bool failed_ = false;
+};
+
+class Handler {
+ public:
+  virtual ~Handler() = default;
+  virtual Task<void> handle(ClientRequest& request) = 0;
+  // A message that is no request: what the client is told before the connection is closed.
+  virtual Response refused(const Refusal& refusal) = 0;
+};
+
+// The loop of one connection. `draining` is looked at between requests.
+class Session {
+ public:
+  Session(boost::asio::ip::tcp::socket socket, Deadlines& deadlines, Handler& handler,
+          const SessionLimits& limits, const bool& draining);
+
+  Task<void> run();
+  // Ends it if it waits for its next request.
+  void stop_if_idle();
+
+ private:
+  Task<bool> serve_one();
+  Task<void> refuse(const Refusal& refusal);
+  Task<void> linger();
+
+  Stream stream_;
+  Handler& handler_;
+  const SessionLimits& limits_;
+  const bool& draining_;
+  std::string client_;
+  bool idle_ = false;
+};
+
+}  // namespace pawl::http

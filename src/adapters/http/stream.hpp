@@ -1,0 +1,69 @@
+// A TCP connection with what has arrived and not been used yet, and a deadline.
+#pragma once
+
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "pawl/ports/task.hpp"
+#include "src/adapters/http/deadlines.hpp"
+
+namespace pawl::http {
+
+enum class Io {
+  ok,
+  closed,     // the other side ended it, orderly
+  timed_out,  // the deadline passed; nothing more can be done with the stream
+  broken,     // reset, or any other error
+};
+
+class Stream final : public Deadlines::Entry {
+ public:
+  Stream(boost::asio::ip::tcp::socket socket, Deadlines& deadlines);
+
+  boost::asio::ip::tcp::socket& socket() { return socket_; }
+
+  // What has arrived and not been consumed. Valid until the next read_more.
+  [[nodiscard]] std::string_view arrived() const { return {in_.get() + begin_, end_ - begin_}; }
+  void consume(std::size_t bytes);
+
+  // Waits for more bytes to arrive.
+  Task<Io> read_more();
+
+  struct Sent {
+    Io io = Io::ok;
+    std::size_t bytes = 0;
+  };
+  // Writes all of it, or says how much went out before it failed.
+  Task<Sent> write(std::array<std::string_view, 2> parts);
+
+  // Is there nothing to read and nobody gone? Asks the kernel, does not wait.
+  [[nodiscard]] bool idle_and_alive();
+
+  // After a timeout: there is one more thing to say.
+  void revive() { timed_out_ = false; }
+
+  // Both directions, at once. Pending operations end with an error.
+  void close();
+  // Says that nothing more is coming, so that the other side can read what it was sent.
+  void shut_down_sending();
+
+  BootTime idle_since{};
+
+ private:
+  void expire() override;
+  void make_room();
+
+  boost::asio::ip::tcp::socket socket_;
+  std::unique_ptr<char[]> in_;
+  std::size_t capacity_ = 0;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  bool timed_out_ = false;
+};
+
+}  // namespace pawl::http

@@ -1,0 +1,105 @@
+// Character classes and small readers of RFC 9110, shared by heads and chunks.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pawl::http {
+
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr bool is_alpha(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
+
+constexpr int hex_value(char c) {
+  if (is_digit(c)) return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+namespace detail {
+constexpr std::array<bool, 256> token_table() {
+  std::array<bool, 256> table{};
+  for (int c = 0; c < 256; ++c) {
+    const char ch = static_cast<char>(c);
+    table[static_cast<std::size_t>(c)] =
+        c < 128 && (is_digit(ch) || is_alpha(ch) ||
+                    std::string_view("!#$%&'*+-.^_`|~").find(ch) != std::string_view::npos);
+  }
+  return table;
+}
+inline constexpr std::array<bool, 256> token_chars = token_table();
+}  // namespace detail
+
+constexpr bool is_token_char(char c) { return detail::token_chars[static_cast<unsigned char>(c)]; }
+
+constexpr bool is_token(std::string_view text) {
+  for (const char c : text) {
+    if (!is_token_char(c)) return false;
+  }
+  return !text.empty();
+}
+
+// A field value: no control characters but HTAB. Bytes over 0x7F are allowed and mean nothing.
+constexpr bool is_field_value(std::string_view text) {
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 0x20 && byte != '\t') || byte == 0x7F) return false;
+  }
+  return true;
+}
+
+// SP and HTAB only: anything else beside a value belongs to it.
+constexpr std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+constexpr bool same_word(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (lower(a[i]) != lower(b[i])) return false;
+  }
+  return true;
+}
+
+constexpr bool starts_with_word(std::string_view text, std::string_view prefix) {
+  return text.size() >= prefix.size() && same_word(text.substr(0, prefix.size()), prefix);
+}
+
+inline std::string lowered(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = lower(c);
+  return out;
+}
+
+// 1*DIGIT without overflow; leading zeros are decimal zeros.
+constexpr std::optional<std::uint64_t> read_decimal(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  std::uint64_t number = 0;
+  for (const char c : text) {
+    if (!is_digit(c)) return std::nullopt;
+    const auto digit = static_cast<std::uint64_t>(c - '0');
+    if (number > (UINT64_MAX - digit) / 10) return std::nullopt;
+    number = number * 10 + digit;
+  }
+  return number;
+}
+
+// The members of a comma-separated list, trimmed, empty ones included.
+inline std::vector<std::string_view> list_members(std::string_view value) {
+  std::vector<std::string_view> members;
+  for (;;) {
+    const std::size_t comma = value.find(',');
+    members.push_back(trimmed(value.substr(0, comma)));
+    if (comma == std::string_view::npos) return members;
+    value.remove_prefix(comma + 1);
+  }
+}
+
+}  // namespace pawl::http

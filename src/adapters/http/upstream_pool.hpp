@@ -1,0 +1,46 @@
+// Connections to the upstream, kept alive between requests. One pool per thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pawl/core/expected.hpp"
+#include "src/adapters/http/stream.hpp"
+
+namespace pawl::http {
+
+struct UpstreamAddress {
+  std::string host;
+  std::uint16_t port = 80;
+};
+
+class UpstreamPool {
+ public:
+  UpstreamPool(UpstreamAddress address, Deadlines& deadlines);
+
+  // A kept connection that was idle for less than `idle_max` and that the kernel says is alive.
+  // Nothing: open a fresh one.
+  std::unique_ptr<Stream> reuse(Duration idle_max);
+
+  // A fresh connection, or why there is none. Nothing has been written either way.
+  Task<Expected<std::unique_ptr<Stream>, std::string>> connect(BootTime deadline);
+
+  // Keeps a connection on which nothing is outstanding.
+  void keep(std::unique_ptr<Stream> stream);
+
+  // Closes what nobody has used for long. Call now and then.
+  void prune();
+
+  Deadlines& deadlines() { return deadlines_; }
+
+ private:
+  using Endpoint = boost::asio::ip::tcp::endpoint;
+  Task<Expected<std::vector<Endpoint>, std::string>> resolve();
+
+  UpstreamAddress address_;
+  Deadlines& deadlines_;
+  std::vector<std::unique_ptr<Stream>> idle_;  // the most recent last
+};
+
+}  // namespace pawl::http

@@ -1,0 +1,150 @@
+#include "src/config/address.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+
+#include <arpa/inet.h>
+
+namespace pawl::config {
+namespace {
+
+// TOML can write a NUL, and inet_pton would stop there.
+bool is_ip(int family, const std::string& text) {
+  std::array<unsigned char, 16> bytes;
+  return text.find('\0') == std::string::npos && inet_pton(family, text.c_str(), bytes.data()) == 1;
+}
+
+bool is_ipv4(const std::string& text) { return is_ip(AF_INET, text); }
+bool is_ipv6(const std::string& text) { return is_ip(AF_INET6, text); }
+
+bool is_alphanumeric(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+bool is_host_name(std::string_view text) {
+  return !text.empty() && text.size() <= 253 && text.front() != '.' && text.front() != '-' &&
+         std::ranges::all_of(
+             text, [](char c) { return is_alphanumeric(c) || c == '.' || c == '-' || c == '_'; });
+}
+
+std::optional<int> number_up_to(int most, std::string_view text) {
+  int number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || stopped != end || number < 0 || number > most) return std::nullopt;
+  return number;
+}
+
+struct HostPort {
+  std::string host;  // without brackets
+  bool bracketed = false;
+  std::optional<std::string_view> port;
+};
+
+// "[v6]:port" or "host:port", the port optional. Nothing where the brackets do not match.
+std::optional<HostPort> split(std::string_view text) {
+  HostPort parts;
+  if (text.starts_with('[')) {
+    const std::size_t close = text.find(']');
+    if (close == std::string_view::npos) return std::nullopt;
+    parts.host = text.substr(1, close - 1);
+    parts.bracketed = true;
+    text.remove_prefix(close + 1);
+    if (!text.empty() && text.front() != ':') return std::nullopt;
+  } else {
+    const std::size_t colon = text.rfind(':');
+    parts.host = text.substr(0, colon);
+    text.remove_prefix(parts.host.size());
+  }
+  if (!text.empty()) parts.port = text.substr(1);
+  return parts;
+}
+
+std::string with_port(const std::string& host, std::uint16_t port) {
+  const bool v6 = host.find(':') != std::string::npos;
+  return (v6 ? '[' + host + ']' : host) + ':' + std::to_string(port);
+}
+
+constexpr std::uint16_t default_port(bool tls) { return tls ? 443 : 80; }
+
+}  // namespace
+
+Expected<Address, std::string> parse_address(std::string_view text) {
+  constexpr const char* form =
+      "it must be an address and a port, like \"127.0.0.1:8080\" or \"[::1]:8080\"";
+  const std::optional<HostPort> parts = split(text);
+  if (!parts || !parts->port) return Unexpected{std::string(form)};
+  const std::optional<int> port = number_up_to(65'535, *parts->port);
+  if (!port) return Unexpected{std::string("its port must be a number from 0 to 65535")};
+  if (parts->host.empty()) {
+    return Unexpected{
+        std::string("it must say which address: \"0.0.0.0:") + std::string(*parts->port) +
+        "\" is all of them, \"127.0.0.1:" + std::string(*parts->port) + "\" this machine only"};
+  }
+  Address address{parts->host, static_cast<std::uint16_t>(*port)};
+  if (address.host == "localhost" && !parts->bracketed) address.host = "127.0.0.1";
+  if (parts->bracketed ? is_ipv6(address.host) : is_ipv4(address.host)) return address;
+  return Unexpected{std::string(form) + "; host names are not taken here"};
+}
+
+std::string to_text(const Address& address) { return with_port(address.host, address.port); }
+
+Expected<UpstreamUrl, std::string> parse_upstream(std::string_view text) {
+  UpstreamUrl url;
+  const auto refuse = [](std::string why) { return Unexpected{std::move(why)}; };
+  if (text.starts_with("https://")) {
+    url.tls = true;
+    text.remove_prefix(8);
+  } else if (text.starts_with("http://")) {
+    text.remove_prefix(7);
+  } else {
+    return refuse("it must start with http:// or https://, like \"http://127.0.0.1:3000\"");
+  }
+  if (text.find('@') != std::string_view::npos) {
+    return refuse("it must not carry a user or password: requests keep the headers they came with");
+  }
+  const std::string_view authority = text.substr(0, text.find_first_of("/?#"));
+  const std::string_view rest = text.substr(authority.size());
+  if (!rest.empty() && rest != "/") {
+    return refuse(
+        "it must end after the port: Pawl is a proxy and does not rewrite paths; what a client "
+        "asks for is what the upstream is asked for");
+  }
+  const std::optional<HostPort> parts = split(authority);
+  const bool good_host =
+      parts && (parts->bracketed ? is_ipv6(parts->host) : is_host_name(parts->host));
+  if (!good_host) return refuse("it must name a host, like \"http://127.0.0.1:3000\"");
+  const std::optional<int> port =
+      parts->port ? number_up_to(65'535, *parts->port) : default_port(url.tls);
+  if (!port || *port == 0) return refuse("its port must be a number from 1 to 65535");
+  url.host = parts->host;
+  url.port = static_cast<std::uint16_t>(*port);
+  return url;
+}
+
+std::string to_text(const UpstreamUrl& url) {
+  return (url.tls ? "https://" : "http://") + with_port(url.host, url.port);
+}
+
+bool is_loopback(const Address& address) {
+  return address.host == "::1" || (address.host.starts_with("127.") && is_ipv4(address.host));
+}
+
+bool is_network(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  const std::string host(text.substr(0, slash));
+  const bool v4 = is_ipv4(host);
+  if (!v4 && !is_ipv6(host)) return false;
+  return slash == std::string_view::npos || number_up_to(v4 ? 32 : 128, text.substr(slash + 1));
+}
+
+bool is_header_name(std::string_view text) {
+  constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
+  return !text.empty() && std::ranges::all_of(text, [&](char c) {
+    return is_alphanumeric(c) || marks.find(c) != std::string_view::npos;
+  });
+}
+
+}  // namespace pawl::config

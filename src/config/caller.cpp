@@ -1,0 +1,241 @@
+#include "src/config/caller.hpp"
+
+#include <algorithm>
+
+#include "src/config/address.hpp"
+#include "src/config/known_names.hpp"
+
+namespace pawl::config {
+namespace {
+
+using From = CallerFrom;
+
+std::string word(From from) { return quote(pawl::to_text(from)); }
+
+struct Row {
+  From of;  // the way to know a caller that has this setting
+  bool required;
+  Setting<Caller> setting;
+};
+
+std::string endpoint(std::string_view text) {
+  const bool http = text.starts_with("http://") || text.starts_with("https://");
+  if (http && text.find('@') == std::string_view::npos) return {};
+  return "it must be a URL without a password, like \"http://127.0.0.1:4000/auth\"";
+}
+
+std::optional<std::vector<std::string>> networks_in(Value value, Findings& findings) {
+  std::optional<std::vector<std::string>> list = strings_in(value, false, findings);
+  if (!list) return std::nullopt;
+  bool good = true;
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    if (is_network((*list)[i])) continue;
+    good = false;
+    complain({value.name, value.node.items[i]},
+             "it must be an address or a network, like \"127.0.0.1/32\" or \"10.0.0.0/8\"",
+             findings);
+  }
+  if (!good) return std::nullopt;
+  return list;
+}
+
+std::optional<std::vector<std::string>> claims_in(Value value, Findings& findings) {
+  std::optional<std::vector<std::string>> list = strings_in(value, true, findings);
+  if (!list) return std::nullopt;
+  const bool blank = std::ranges::any_of(*list, [](const auto& claim) { return claim.empty(); });
+  if (!list->empty() && !blank) return list;
+  complain(value, "it must name a claim, like \"org_id\" or [\"org_id\", \"sub\"]", findings);
+  return std::nullopt;
+}
+
+std::string show_claims(const std::vector<std::string>& claims) {
+  return claims.size() == 1 ? quote(claims.front()) : show_strings(claims);
+}
+
+const std::vector<Row>& rows() {
+  using C = Caller;
+  constexpr Range<Duration> leeway{std::chrono::seconds(0), std::chrono::hours(1)};
+  static const std::vector<Row> all{
+      {From::api_key, false, text<C>("header", &C::header, header_name)},
+      {From::header, true, text<C>("header", &C::header, header_name)},
+      {From::api_key, false, text<C>("keys_file", &C::keys_file, not_empty)},
+      {From::header, true, setting<C>("trusted", &C::trusted, networks_in, show_strings)},
+      {From::jwt, false, text<C>("jwks_file", &C::jwks_file, not_empty)},
+      {From::jwt, false, text<C>("secret_file", &C::secret_file, not_empty)},
+      {From::jwt, false, setting<C>("tenant_claim", &C::tenant_claim, claims_in, show_claims)},
+      {From::jwt, false, text<C>("issuer", &C::issuer, not_empty)},
+      {From::jwt, false, text<C>("audience", &C::audience, not_empty)},
+      {From::jwt, false, duration<C>("leeway", &C::leeway, leeway)},
+      {From::mtls, true, text<C>("client_ca_file", &C::client_ca_file, not_empty)},
+      {From::subrequest, true, text<C>("url", &C::url, endpoint)},
+      {From::subrequest, true, text<C>("scope_header", &C::scope_header, header_name)},
+  };
+  return all;
+}
+
+// "\"api-key\" or \"header\"": every way that has a setting of this name.
+std::string owners_of(std::string_view name) {
+  if (name == "api_key") return word(From::api_key);
+  std::string owners;
+  for (const Row& row : rows()) {
+    if (row.setting.name != name) continue;
+    owners += (owners.empty() ? "" : " or ") + word(row.of);
+  }
+  return owners;
+}
+
+bool belongs(std::string_view name, std::optional<From> from) {
+  if (name == "from") return true;
+  if (name == "api_key") return from == From::api_key;
+  return std::ranges::any_of(
+      rows(), [&](const Row& row) { return row.setting.name == name && row.of == from; });
+}
+
+void check_belonging(const Node& table, std::optional<From> from, Findings& findings) {
+  for (const Member& member : table.members) {
+    const std::string owners = owners_of(member.name);
+    if (belongs(member.name, from) || owners.empty()) continue;
+    std::string what = "'" + member.name + "'";
+    if (from) {
+      what += " does not go with from = " + word(*from) + "; it is a setting of from = " + owners;
+    } else {
+      what += " needs from = " + owners + " in [caller]";
+    }
+    findings.error(member.at, what);
+  }
+}
+
+// Exactly one of the two.
+void check_either(const Node& table, From from, std::string_view first, std::string_view second,
+                  std::string_view in_words, Findings& findings) {
+  const Node* one = table.find(first);
+  const Node* other = table.find(second);
+  const std::string which = "[caller] from = " + word(from);
+  if (one == nullptr && other == nullptr) {
+    findings.error(table.at, which + " needs " + std::string(in_words));
+  } else if (one != nullptr && other != nullptr) {
+    findings.error(other->at, which + " takes " + std::string(in_words) + ", not both");
+  }
+}
+
+void check_complete(const Node& table, From from, Findings& findings) {
+  for (const Row& row : rows()) {
+    if (row.of != from || !row.required || table.find(row.setting.name) != nullptr) continue;
+    findings.error(table.at, "[caller] from = " + word(from) + " needs '" +
+                                 std::string(row.setting.name) + "'");
+  }
+  if (from == From::api_key) {
+    check_either(table, from, "api_key", "keys_file", "[[caller.api_key]] or 'keys_file'",
+                 findings);
+  }
+  if (from == From::jwt) {
+    check_either(table, from, "jwks_file", "secret_file", "'jwks_file' or 'secret_file'", findings);
+  }
+}
+
+bool is_sha256(std::string_view text) {
+  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+// One [[caller.api_key]]. A key pasted in place of its hash must not end up in a log: no echo.
+ApiKey read_api_key(const Node& table, Findings& findings) {
+  check_names(table, api_key_table, findings);
+  ApiKey key;
+  for (const std::string_view name : {"scope", "sha256"}) {
+    if (table.find(name) == nullptr) {
+      findings.error(table.at, "[[caller.api_key]] needs '" + std::string(name) + "'");
+    }
+  }
+  if (const Node* node = table.find("scope")) {
+    key.scope = text_in({"scope", *node}, not_empty, findings).value_or("");
+  }
+  if (const Node* node = table.find("sha256")) {
+    std::string hash = node->kind == Kind::string ? node->text : std::string();
+    std::ranges::transform(hash, hash.begin(), [](char c) {
+      return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+    if (is_sha256(hash)) {
+      key.sha256 = hash;
+    } else {
+      complain_unquoted({"sha256", *node},
+                        "it must be the 64 hexadecimal digits of the key's SHA-256, which `printf "
+                        "%s \"$KEY\" | sha256sum` prints; never the key itself",
+                        findings);
+    }
+  }
+  return key;
+}
+
+}  // namespace
+
+std::vector<std::string_view> caller_names() {
+  std::vector<std::string_view> names{"from", "api_key"};
+  for (const Row& row : rows()) names.push_back(row.setting.name);
+  return names;
+}
+
+std::vector<ApiKey> read_api_keys(const Node& list, Findings& findings) {
+  std::vector<ApiKey> keys;
+  if (list.kind != Kind::array) {
+    findings.error(list.at,
+                   "'api_key' must be a list: write [[caller.api_key]], with two brackets");
+    return keys;
+  }
+  for (const Node& item : list.items) {
+    if (item.kind != Kind::table) {
+      findings.error(item.at, "each [[caller.api_key]] must be a table with 'scope' and 'sha256'");
+      continue;
+    }
+    ApiKey key = read_api_key(item, findings);
+    const bool repeated =
+        !key.sha256.empty() &&
+        std::ranges::any_of(keys, [&](const ApiKey& other) { return other.sha256 == key.sha256; });
+    if (repeated) {
+      findings.error(item.at,
+                     "this 'sha256' stands in an earlier [[caller.api_key]] already; one "
+                     "key belongs to one scope");
+    }
+    keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
+Caller read_caller(const Node* table, Findings& findings) {
+  Caller caller;
+  if (table == nullptr) return caller;
+  check_names(*table, caller_table, findings);
+  if (const Node* node = table->find("from")) {
+    caller.from = choice_in<From>({"from", *node}, findings);
+    if (!caller.from) return caller;  // what the others should be depends on it
+  }
+  check_belonging(*table, caller.from, findings);
+  if (!caller.from) return caller;
+  check_complete(*table, *caller.from, findings);
+  for (const Row& row : rows()) {
+    const Node* node = table->find(row.setting.name);
+    if (row.of == caller.from && node != nullptr) row.setting.read(*node, caller, findings);
+  }
+  if (caller.from == From::api_key) {
+    if (caller.header.empty()) caller.header = "Authorization";
+    if (const Node* list = table->find("api_key")) caller.api_keys = read_api_keys(*list, findings);
+  }
+  return caller;
+}
+
+std::string show_caller(const Caller& caller) {
+  if (!caller.from) return {};
+  std::string text = "\n[caller]\nfrom = " + word(*caller.from) + "\n";
+  for (const Row& row : rows()) {
+    if (row.of != caller.from) continue;
+    const std::string value = row.setting.show(caller);
+    if (!value.empty()) text += std::string(row.setting.name) + " = " + value + "\n";
+  }
+  if (!caller.keys_file.empty()) return text;  // the keys stand there
+  for (const ApiKey& key : caller.api_keys) {
+    text += "\n[[caller.api_key]]\nscope = " + quote(key.scope) +
+            "\nsha256 = " + quote(key.sha256) + "\n";
+  }
+  return text;
+}
+
+}  // namespace pawl::config

@@ -1,0 +1,171 @@
+// The configuration: one struct per table of the file, with every default in it.
+//
+// Whoever needs a setting is given this struct or a part of it; nobody else reads files or flags.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pawl/core/fingerprint.hpp"
+#include "pawl/core/names.hpp"
+#include "pawl/core/policy.hpp"
+#include "pawl/core/time.hpp"
+
+namespace pawl::config {
+
+enum class ForwardKey { same, derived };
+enum class NearDuplicates { report, off, refuse };
+enum class KeyScope { caller, caller_route };
+enum class CallerFrom { single, api_key, jwt, header, mtls, subrequest };
+enum class LogFormat { human, json };
+
+// "127.0.0.1:8080", "[::1]:8080". Port 0: any free one.
+struct Address {
+  std::string host;
+  std::uint16_t port = 0;
+  friend bool operator==(const Address&, const Address&) = default;
+};
+
+// "http://127.0.0.1:3000". No path: a proxy does not rewrite paths.
+struct UpstreamUrl {
+  bool tls = false;
+  std::string host;
+  std::uint16_t port = 80;
+  friend bool operator==(const UpstreamUrl&, const UpstreamUrl&) = default;
+};
+
+// A policy with the settings that only a gateway has.
+struct RoutePolicy : Policy {
+  ForwardKey forward_key = ForwardKey::same;
+  NearDuplicates near_duplicates = NearDuplicates::report;
+  Duration near_duplicate_window = std::chrono::seconds(10);
+  KeyScope key_scope = KeyScope::caller;
+  std::optional<Duration> max_request_age;
+  std::string request_time;  // "jwt:iat" or "header:NAME"
+  std::size_t body_limit = std::size_t{1} << 20;
+  std::optional<double> new_keys_per_second;  // per scope, as the next two
+  std::optional<double> lookups_per_second;
+  std::optional<std::size_t> active_keys;
+  Duration wait_limit = std::chrono::seconds(10);
+  std::size_t waiters = 100;  // per key
+  Duration upstream_connect_timeout = std::chrono::seconds(5);
+  Duration upstream_idle = std::chrono::seconds(1);
+  std::string resource_type;  // what the route makes, and where its answer names it:
+  std::string resource_id;    // "header:NAME" or a JSON pointer
+};
+
+// One [[route]]. First match wins.
+struct Route {
+  std::string match;   // "POST /v1/payments/{id}", as written
+  std::string name;    // given, or the match
+  std::string method;  // "*": any
+  std::string path;    // "{name}" is one segment, a final "*" is any rest
+  RoutePolicy policy;
+};
+
+struct ApiKey {
+  std::string scope;
+  std::string sha256;  // lower-case hexadecimal
+};
+
+struct Caller {
+  // Not given: `single` on loopback, and refused anywhere else.
+  std::optional<CallerFrom> from;
+  std::string header;  // api-key: "Authorization" unless given; header: no default
+  std::vector<ApiKey> api_keys;
+  std::string keys_file;  // api-key: where api_keys came from, if not from the configuration itself
+  std::vector<std::string> trusted;  // header: "127.0.0.1/32", ...
+  std::string jwks_file;
+  std::string secret_file;
+  std::vector<std::string> tenant_claim{"sub"};
+  std::string issuer;
+  std::string audience;
+  Duration leeway = std::chrono::seconds(0);
+  std::string client_ca_file;
+  std::string url;
+  std::string scope_header;
+};
+
+struct Admin {
+  Address listen{"127.0.0.1", 9090};
+  std::string token_file;
+};
+
+// One [[fingerprint_secret]], newest first. load_secrets makes fingerprint_secrets of them.
+struct SecretFile {
+  std::string id;
+  std::string file;
+};
+
+// What a client may cost us before it is a caller.
+struct Limits {
+  std::size_t header_bytes = std::size_t{64} << 10;  // start line included
+  std::size_t header_count = 200;
+  std::size_t target_bytes = std::size_t{16} << 10;
+  Duration header_timeout = std::chrono::seconds(10);
+  Duration body_timeout = std::chrono::seconds(30);
+  Duration idle_timeout = std::chrono::seconds(60);
+  std::size_t connections = 10'000;
+  std::size_t connections_per_address = 1024;
+};
+
+struct Config {
+  Address listen{"127.0.0.1", 8080};
+  UpstreamUrl upstream;
+  std::string store = "sqlite:pawl.db";
+  Duration drain_timeout = std::chrono::seconds(45);
+  Duration sweep_interval = std::chrono::seconds(10);
+  std::size_t threads = 0;                           // 0: one per core
+  std::size_t replay_cache = std::size_t{64} << 20;  // bytes
+  bool allow_lossy_store = false;
+  LogFormat log = LogFormat::human;
+  Admin admin;
+  Caller caller;
+  Limits limits;
+  std::vector<SecretFile> fingerprint_secret_files;
+  FingerprintSecrets fingerprint_secrets;  // empty until load_secrets has read the files
+  RoutePolicy policy;                      // of every request that no route matches
+  std::vector<Route> routes;
+};
+
+}  // namespace pawl::config
+
+namespace pawl {
+
+template <>
+struct Names<config::ForwardKey> {
+  static constexpr NameTable<config::ForwardKey, 2> table{
+      {{config::ForwardKey::same, "same"}, {config::ForwardKey::derived, "derived"}}};
+};
+template <>
+struct Names<config::NearDuplicates> {
+  static constexpr NameTable<config::NearDuplicates, 3> table{
+      {{config::NearDuplicates::report, "report"},
+       {config::NearDuplicates::off, "off"},
+       {config::NearDuplicates::refuse, "refuse"}}};
+};
+template <>
+struct Names<config::KeyScope> {
+  static constexpr NameTable<config::KeyScope, 2> table{
+      {{config::KeyScope::caller, "caller"}, {config::KeyScope::caller_route, "caller+route"}}};
+};
+template <>
+struct Names<config::CallerFrom> {
+  static constexpr NameTable<config::CallerFrom, 6> table{
+      {{config::CallerFrom::single, "single"},
+       {config::CallerFrom::api_key, "api-key"},
+       {config::CallerFrom::jwt, "jwt"},
+       {config::CallerFrom::header, "header"},
+       {config::CallerFrom::mtls, "mtls"},
+       {config::CallerFrom::subrequest, "subrequest"}}};
+};
+template <>
+struct Names<config::LogFormat> {
+  static constexpr NameTable<config::LogFormat, 2> table{
+      {{config::LogFormat::human, "human"}, {config::LogFormat::json, "json"}}};
+};
+
+}  // namespace pawl

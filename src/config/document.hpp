@@ -1,0 +1,54 @@
+// A TOML document as a plain tree in which everything knows its place. The library that reads TOML
+// is met in document.cpp and nowhere else.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pawl/core/expected.hpp"
+#include "src/config/trouble.hpp"
+
+namespace pawl::config {
+
+struct Position {
+  int line = 0;
+  int column = 0;
+  friend auto operator<=>(const Position&, const Position&) = default;
+};
+
+enum class Kind { string, integer, real, boolean, date_time, array, table };
+
+struct Member;
+
+struct Node {
+  Kind kind = Kind::table;
+  Position at;
+  std::string text;  // string: its value. date_time: as it would be written
+  std::int64_t integer = 0;
+  double real = 0;
+  bool boolean = false;
+  std::vector<Node> items;
+  std::vector<Member> members;  // a table's, by name
+
+  // The member's value, or nullptr; nullptr as well where this is no table.
+  [[nodiscard]] const Node* find(std::string_view name) const;
+};
+
+struct Member {
+  std::string name;
+  Position at;
+  Node value;
+};
+
+// A text that is no TOML is one trouble: nothing after it can be trusted.
+Expected<Node, Trouble> read_toml(std::string_view text, std::string_view file_name);
+
+// The value as a message shows it: `"abc"`, `30`, `true`, `a list`, `a table`.
+std::string describe(const Node& node);
+
+// `text` as a TOML string, quotes included.
+std::string quote(std::string_view text);
+
+}  // namespace pawl::config

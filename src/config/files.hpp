@@ -1,0 +1,30 @@
+// The files that a configuration names.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pawl/core/expected.hpp"
+#include "src/config/config.hpp"
+#include "src/config/trouble.hpp"
+
+namespace pawl::config {
+
+// A secret shorter than this can be guessed, and is refused.
+inline constexpr std::size_t secret_bytes_min = 16;
+
+// The whole of a file, or why not: "cannot be read: No such file or directory".
+Expected<std::string, std::string> read_file(const std::string& path);
+
+// The [[caller.api_key]] list of a keys_file.
+Expected<std::vector<ApiKey>, Troubles> read_keys_file(const std::string& path);
+
+// Fills fingerprint_secrets from their files, without the line's end that editors leave. A secret
+// that could not be read is a trouble and leaves the list empty: hashing under an older one would
+// make honest retries look like misuse.
+Troubles load_secrets(Config& config);
+
+// Can every file be read that the configuration names?
+Troubles check_files(const Config& config);
+
+}  // namespace pawl::config

@@ -1,0 +1,26 @@
+// Which setting belongs where, and what to say about one that is not known or stands elsewhere.
+#pragma once
+
+#include <string_view>
+
+#include "src/config/document.hpp"
+#include "src/config/findings.hpp"
+
+namespace pawl::config {
+
+// Tables as a message names them.
+inline constexpr std::string_view top_level = "";
+inline constexpr std::string_view admin_table = "[admin]";
+inline constexpr std::string_view caller_table = "[caller]";
+inline constexpr std::string_view api_key_table = "[[caller.api_key]]";
+inline constexpr std::string_view policy_table = "[policy]";
+inline constexpr std::string_view route_table = "[[route]]";
+inline constexpr std::string_view fingerprint_table = "'fingerprint'";
+inline constexpr std::string_view limits_table = "[limits]";
+inline constexpr std::string_view secret_table = "[[fingerprint_secret]]";
+
+// Complains about every name in `table` that `where` does not have: with the place the name does
+// belong to, or else the nearest name that would be right.
+void check_names(const Node& table, std::string_view where, Findings& findings);
+
+}  // namespace pawl::config

@@ -1,0 +1,135 @@
+#include "src/config/read_config.hpp"
+
+#include <algorithm>
+
+#include "src/config/caller.hpp"
+#include "src/config/files.hpp"
+#include "src/config/known_names.hpp"
+#include "src/config/policy_settings.hpp"
+#include "src/config/routes.hpp"
+#include "src/config/tables.hpp"
+
+namespace pawl::config {
+namespace {
+
+// The table of that name, or nullptr; what is there but is no table is complained about.
+const Node* table_at(const Node& document, std::string_view name, Findings& findings) {
+  const Node* node = document.find(name);
+  if (node == nullptr || node->kind == Kind::table) return node;
+  const std::string text(name);
+  findings.error(node->at, "'" + text + "' must be a table: write [" + text +
+                               "] on a line of its " + "own, with one pair of brackets");
+  return nullptr;
+}
+
+template <class Owner>
+void read_table(const Node& document, std::string_view name, std::string_view where,
+                const Settings<Owner>& settings, Owner& owner, Findings& findings) {
+  const Node* table = table_at(document, name, findings);
+  if (table == nullptr) return;
+  check_names(*table, where, findings);
+  read_settings(*table, settings, owner, findings);
+}
+
+std::string secret_id(std::string_view text) {
+  const bool good =
+      !text.empty() && text.size() <= 32 && text != "-" && std::ranges::all_of(text, [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+               c == '-' || c == '_';
+      });
+  return good ? std::string() : "it must be 1 to 32 letters, digits, - and _, like \"2024-06\"";
+}
+
+std::vector<SecretFile> read_secret_files(const Node& list, Findings& findings) {
+  std::vector<SecretFile> secrets;
+  if (list.kind != Kind::array) {
+    findings.error(list.at,
+                   "'fingerprint_secret' must be a list: write [[fingerprint_secret]], with two "
+                   "brackets");
+    return secrets;
+  }
+  for (const Node& item : list.items) {
+    if (item.kind == Kind::table) check_names(item, secret_table, findings);
+    const Node* id = item.find("id");
+    const Node* file = item.find("file");
+    if (id == nullptr || file == nullptr) {
+      findings.error(item.at, "each [[fingerprint_secret]] needs 'id' and 'file'");
+      continue;
+    }
+    SecretFile secret{text_in({"id", *id}, secret_id, findings).value_or(""),
+                      text_in({"file", *file}, not_empty, findings).value_or("")};
+    if (!secret.id.empty() &&
+        std::ranges::find(secrets, secret.id, &SecretFile::id) != secrets.end()) {
+      complain({"id", *id}, "an earlier [[fingerprint_secret]] has it already", findings);
+    }
+    secrets.push_back(std::move(secret));
+  }
+  return secrets;
+}
+
+void read_policies(const Node& document, Config& config, Findings& findings) {
+  const Node* defaults = table_at(document, "policy", findings);
+  if (defaults != nullptr) {
+    check_names(*defaults, policy_table, findings);
+    config.policy = read_policy(std::vector{defaults}, findings);
+    check_policy(*defaults, config.policy, config.caller, findings);
+  }
+  if (const Node* list = document.find("route")) {
+    config.routes = read_routes(*list, defaults, config.caller, findings);
+  }
+}
+
+void check_together(const Node& document, const Config& config, Findings& findings) {
+  const Node* limits = document.find("limits");
+  if (config.limits.target_bytes > config.limits.header_bytes && limits != nullptr) {
+    findings.error(limits->at, "'target_bytes' is " + size_to_text(config.limits.target_bytes) +
+                                   "; it must not be over 'header_bytes', " +
+                                   size_to_text(config.limits.header_bytes) +
+                                   ", which holds the request line too");
+  }
+  Duration slowest = config.policy.upstream_timeout;
+  for (const Route& route : config.routes) {
+    slowest = std::max(slowest, route.policy.upstream_timeout);
+  }
+  if (config.drain_timeout < slowest) {
+    const Node* drain = document.find("drain_timeout");
+    findings.warn(drain != nullptr ? drain->at : Position{},
+                  "'drain_timeout' is " + to_text(config.drain_timeout) +
+                      ", but an upstream may take " + to_text(slowest) +
+                      ": a restart can leave requests with an unknown outcome");
+  }
+}
+
+}  // namespace
+
+Expected<Read, Troubles> read_config(std::string_view text, std::string_view file_name) {
+  const Expected<Node, Trouble> document = read_toml(text, file_name);
+  if (!document) return Unexpected{Troubles{document.error()}};
+  Findings findings{std::string(file_name)};
+  Config config;
+  check_names(*document, top_level, findings);
+  read_settings(*document, top_settings(), config, findings);
+  read_table(*document, "admin", admin_table, admin_settings(), config.admin, findings);
+  read_table(*document, "limits", limits_table, limits_settings(), config.limits, findings);
+  config.caller = read_caller(table_at(*document, "caller", findings), findings);
+  if (const Node* list = document->find("fingerprint_secret")) {
+    config.fingerprint_secret_files = read_secret_files(*list, findings);
+  }
+  read_policies(*document, config, findings);
+  check_together(*document, config, findings);
+  if (findings.has_errors()) return Unexpected{findings.errors()};
+  return Read{std::move(config), findings.warnings()};
+}
+
+Expected<Read, Troubles> read_config_file(const std::string& path) {
+  const Expected<std::string, std::string> text = read_file(path);
+  if (!text) return Unexpected{Troubles{{path, 0, 0, text.error()}}};
+  Expected<Read, Troubles> read = read_config(*text, path);
+  if (!read || read->config.caller.keys_file.empty()) return read;
+  Expected<std::vector<ApiKey>, Troubles> keys = read_keys_file(read->config.caller.keys_file);
+  if (!keys) return Unexpected{keys.error()};
+  read->config.caller.api_keys = std::move(*keys);
+  return read;
+}
+
+}  // namespace pawl::config

@@ -1,0 +1,130 @@
+#include "src/config/serving.hpp"
+
+#include <array>
+
+#include "src/config/address.hpp"
+#include "src/config/files.hpp"
+#include "src/config/tables.hpp"
+
+namespace pawl::config {
+namespace {
+
+// What the file may say already and `pawl serve` does not do yet. Whoever builds one of them
+// deletes its row.
+struct NotYet {
+  std::string_view setting;
+  bool (*in_policy)(const RoutePolicy&);  // nullptr: a setting of [caller]
+  CallerFrom from = CallerFrom::single;
+};
+
+constexpr std::array<NotYet, 10> not_yet{{
+    {"mode = \"async\"", [](const RoutePolicy& p) { return p.mode == Mode::async; }},
+    {"mode = \"observe\"", [](const RoutePolicy& p) { return p.mode == Mode::observe; }},
+    {"in_flight = \"wait\"",
+     [](const RoutePolicy& p) { return p.in_flight == WhenInFlight::wait; }},
+    {"transactional = true", [](const RoutePolicy& p) { return p.transactional; }},
+    {"near_duplicates = \"refuse\"",
+     [](const RoutePolicy& p) { return p.near_duplicates == NearDuplicates::refuse; }},
+    {"max_request_age", [](const RoutePolicy& p) { return p.max_request_age.has_value(); }},
+    {"from = \"jwt\"", nullptr, CallerFrom::jwt},
+    {"from = \"header\"", nullptr, CallerFrom::header},
+    {"from = \"mtls\"", nullptr, CallerFrom::mtls},
+    {"from = \"subrequest\"", nullptr, CallerFrom::subrequest},
+}};
+
+// Where it is used: "[policy], route \"payments\""; empty where it is not.
+std::string uses_of(const NotYet& row, const Config& config) {
+  if (row.in_policy == nullptr) return config.caller.from == row.from ? "[caller]" : "";
+  std::string uses = row.in_policy(config.policy) ? "[policy]" : "";
+  for (const Route& route : config.routes) {
+    if (!row.in_policy(route.policy)) continue;
+    uses += (uses.empty() ? "route \"" : ", route \"") + route.name + "\"";
+  }
+  return uses;
+}
+
+Trouble whole(std::string what) { return {{}, 0, 0, std::move(what)}; }
+
+template <class T>
+void apply_flag(const char* flag, const std::optional<std::string>& text,
+                Expected<T, std::string> (*parse)(std::string_view), T& into, Troubles& troubles) {
+  if (!text) return;
+  Expected<T, std::string> value = parse(*text);
+  if (value) {
+    into = std::move(*value);
+  } else {
+    troubles.push_back(whole(std::string(flag) + " is \"" + *text + "\"; " + value.error()));
+  }
+}
+
+void append(Troubles& to, Troubles more) {
+  for (Trouble& trouble : more) to.push_back(std::move(trouble));
+}
+
+}  // namespace
+
+Troubles apply(Config& config, const Overrides& overrides) {
+  Troubles troubles;
+  apply_flag("--listen", overrides.listen, parse_address, config.listen, troubles);
+  apply_flag("--admin", overrides.admin, parse_address, config.admin.listen, troubles);
+  apply_flag("--upstream", overrides.upstream, parse_upstream, config.upstream, troubles);
+  if (overrides.store) {
+    const std::string must = check_store(*overrides.store);
+    if (must.empty()) {
+      config.store = *overrides.store;
+    } else {
+      troubles.push_back(whole("--store: " + must));
+    }
+  }
+  return troubles;
+}
+
+Troubles check_ready_to_serve(const Config& config) {
+  Troubles troubles;
+  if (config.upstream.host.empty()) {
+    troubles.push_back(whole(
+        "there is no upstream: say where requests go, with upstream = \"http://127.0.0.1:3000\" at "
+        "the top of the configuration or --upstream http://127.0.0.1:3000"));
+  }
+  if (!config.caller.from && !is_loopback(config.listen)) {
+    troubles.push_back(whole(
+        "listening on " + to_text(config.listen) +
+        ", which others can reach, without knowing callers apart: one could read the answers to "
+        "another's keys; choose [caller] from = \"api-key\", \"jwt\", \"header\", \"mtls\" or "
+        "\"subrequest\", or \"single\" if all callers are one tenant"));
+  }
+  if (!is_loopback(config.admin.listen) && config.admin.token_file.empty()) {
+    troubles.push_back(whole("the admin listener is on " + to_text(config.admin.listen) +
+                             ", which others can reach: it needs [admin] token_file there"));
+  }
+  if (config.listen == config.admin.listen && config.listen.port != 0) {
+    troubles.push_back(whole("listen and [admin] listen are both " + to_text(config.listen) +
+                             "; each needs an address of its own"));
+  }
+  for (const NotYet& row : not_yet) {
+    const std::string uses = uses_of(row, config);
+    if (uses.empty()) continue;
+    troubles.push_back(
+        whole("pawl serve does not do " + std::string(row.setting) + " yet (" + uses + ")"));
+  }
+  return troubles;
+}
+
+Expected<Read, Troubles> read_for_serving(const std::optional<std::string>& path,
+                                          const Overrides& overrides) {
+  Read read;
+  if (path) {
+    Expected<Read, Troubles> from_file = read_config_file(*path);
+    if (!from_file) return from_file;
+    read = std::move(*from_file);
+  }
+  Troubles troubles = apply(read.config, overrides);
+  append(troubles, check_files(read.config));
+  append(troubles, check_ready_to_serve(read.config));
+  if (!troubles.empty()) return Unexpected{std::move(troubles)};
+  append(troubles, load_secrets(read.config));
+  if (!troubles.empty()) return Unexpected{std::move(troubles)};
+  return read;
+}
+
+}  // namespace pawl::config

@@ -1,0 +1,34 @@
+// From a file and flags to a configuration that `pawl serve` can start with.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "pawl/core/expected.hpp"
+#include "src/config/config.hpp"
+#include "src/config/read_config.hpp"
+#include "src/config/trouble.hpp"
+
+namespace pawl::config {
+
+// Flags of `pawl serve`. Each wins over the file, and is read as the file's would be.
+struct Overrides {
+  std::optional<std::string> listen;
+  std::optional<std::string> admin;
+  std::optional<std::string> upstream;
+  std::optional<std::string> store;
+};
+
+// What is wrong with the flags; those that are right are applied.
+Troubles apply(Config& config, const Overrides& overrides);
+
+// Why `pawl serve` would not start with this configuration, which is right in itself: what is
+// missing, what would be unsafe, and what is not built yet.
+Troubles check_ready_to_serve(const Config& config);
+
+// All of it in one call: reads the file (none: the defaults), applies the flags, loads the secrets,
+// checks the other files, and checks that serving can begin.
+Expected<Read, Troubles> read_for_serving(const std::optional<std::string>& path,
+                                          const Overrides& overrides);
+
+}  // namespace pawl::config

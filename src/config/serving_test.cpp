@@ -1,0 +1,168 @@
+#include "src/config/serving.hpp"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "src/config/files.hpp"
+#include "src/config/read_for_tests.hpp"
+
+namespace pawl::config {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Serving : public ::testing::Test {
+ protected:
+  Serving() { std::filesystem::create_directories(folder_); }
+  ~Serving() override { std::filesystem::remove_all(folder_); }
+
+  std::string write(const std::string& name, const std::string& text) {
+    const std::filesystem::path path = folder_ / name;
+    std::ofstream(path) << text;
+    return path.string();
+  }
+  std::string missing() { return (folder_ / "missing").string(); }
+
+ private:
+  // Tests run at the same time, each in a process of its own.
+  const std::filesystem::path folder_ =
+      std::filesystem::path(::testing::TempDir()) /
+      (std::string("pawl_config_") +
+       ::testing::UnitTest::GetInstance()->current_test_info()->name());
+};
+
+std::string why_not(const std::string& text) { return in_lines(check_ready_to_serve(good(text))); }
+const std::string upstream = "upstream = \"http://api:3000\"\n";
+
+TEST_F(Serving, StartsWithAnUpstreamAndNothingElse) { EXPECT_EQ(why_not(upstream), ""); }
+
+TEST_F(Serving, SaysHowToGiveAnUpstream) {
+  EXPECT_THAT(why_not(""), HasSubstr("there is no upstream"));
+  EXPECT_THAT(why_not(""), HasSubstr("--upstream http://127.0.0.1:3000"));
+}
+
+TEST_F(Serving, ListeningToOthersNeedsAChoiceOfCaller) {
+  EXPECT_THAT(why_not(upstream + "listen = \"0.0.0.0:80\""),
+              HasSubstr("listening on 0.0.0.0:80, which others can reach"));
+  EXPECT_EQ(why_not(upstream + "listen = \"0.0.0.0:80\"\n[caller]\nfrom = \"single\""), "");
+  EXPECT_THAT(why_not(upstream + "[admin]\nlisten = \"0.0.0.0:90\""),
+              HasSubstr("it needs [admin] token_file"));
+  EXPECT_EQ(why_not(upstream + "[admin]\nlisten = \"0.0.0.0:90\"\ntoken_file = \"/t\""), "");
+  EXPECT_THAT(why_not(upstream + "[admin]\nlisten = \"127.0.0.1:8080\""),
+              HasSubstr("each needs an address of its own"));
+}
+
+TEST_F(Serving, SaysWhatIsNotBuiltYetAndWhereItIsUsed) {
+  EXPECT_EQ(why_not(upstream + "[policy]\nmode = \"observe\"\n[[route]]\nmatch = \"POST /a\"\n"
+                               "mode = \"async\"\n[[route]]\nmatch = \"POST /b\"\nname = \"b\"\n"),
+            "pawl serve does not do mode = \"async\" yet (route \"POST /a\")\n"
+            "pawl serve does not do mode = \"observe\" yet ([policy], route \"b\")\n");
+  EXPECT_EQ(why_not(upstream + "[caller]\nfrom = \"mtls\"\nclient_ca_file = \"x\""),
+            "pawl serve does not do from = \"mtls\" yet ([caller])\n");
+}
+
+TEST_F(Serving, AFlagWinsAndIsReadAsTheFileIs) {
+  Config config = good(upstream);
+  EXPECT_TRUE(apply(config, {.listen = "[::1]:1",
+                             .admin = "127.0.0.1:2",
+                             .upstream = "https://other",
+                             .store = "sqlite:x"})
+                  .empty());
+  EXPECT_EQ(config.listen, (Address{"::1", 1}));
+  EXPECT_EQ(config.admin.listen, (Address{"127.0.0.1", 2}));
+  EXPECT_EQ(config.upstream, (UpstreamUrl{true, "other", 443}));
+  EXPECT_EQ(config.store, "sqlite:x");
+  const std::string errors = in_lines(
+      apply(config, {.listen = "80", .admin = ":1", .upstream = "x", .store = "u:hunter2@db"}));
+  EXPECT_THAT(errors, HasSubstr("--listen is \"80\"; it must be an address and a port"));
+  EXPECT_THAT(errors, HasSubstr("--admin is \":1\"; it must say which address"));
+  EXPECT_THAT(errors, HasSubstr("--upstream is \"x\"; it must start with http://"));
+  EXPECT_THAT(errors, HasSubstr("--store: it must be \"sqlite:PATH\""));
+  EXPECT_EQ(errors.find("hunter2"), std::string::npos);
+  EXPECT_EQ(config.store, "sqlite:x");
+}
+
+TEST_F(Serving, AFileThatCannotBeReadIsATrouble) {
+  const auto read = read_config_file(missing());
+  ASSERT_FALSE(read);
+  EXPECT_EQ(in_lines(read.error()), missing() + ": cannot be read: No such file or directory\n");
+  EXPECT_THAT(read_file(::testing::TempDir()).error(), HasSubstr("it is a directory"));
+}
+
+TEST_F(Serving, KeysOfAKeysFileAreReadWithTheirOwnPlaces) {
+  const std::string hash(64, 'a');
+  const std::string keys =
+      write("keys", "[[caller.api_key]]\nscope = \"a\"\nsha256 = \"" + hash + "\"\n");
+  const auto config_of = [&](const std::string& file) {
+    return write("pawl.toml",
+                 upstream + "[caller]\nfrom = \"api-key\"\nkeys_file = \"" + file + "\"\n");
+  };
+  const auto read = read_config_file(config_of(keys));
+  ASSERT_TRUE(read);
+  ASSERT_EQ(read->config.caller.api_keys.size(), 1U);
+  EXPECT_EQ(read->config.caller.api_keys[0].sha256, hash);
+
+  const std::string wrong =
+      write("wrong", "[caller]\nfrom = \"single\"\n[[caller.api_key]]\nscope = \"a\"\n");
+  EXPECT_EQ(in_lines(read_config_file(config_of(wrong)).error()),
+            wrong +
+                ":2:1: unknown setting 'from'; a keys_file has [[caller.api_key]] tables and "
+                "nothing else\n" +
+                wrong + ":3:1: [[caller.api_key]] needs 'sha256'\n");
+  EXPECT_THAT(in_lines(read_config_file(config_of(write("empty", ""))).error()),
+              HasSubstr("empty: has no keys"));
+  EXPECT_THAT(in_lines(read_config_file(config_of(missing())).error()),
+              HasSubstr("cannot be read: No such file or directory ([caller] keys_file)"));
+}
+
+TEST_F(Serving, SecretsComeFromTheirFilesNewestFirst) {
+  const auto secret = [](const std::string& id, const std::string& file) {
+    return "[[fingerprint_secret]]\nid = \"" + id + "\"\nfile = \"" + file + "\"\n";
+  };
+  const std::string long_enough = "0123456789abcdef";
+  const std::string fine = write("fine", long_enough + "\n");
+  const std::string crlf = write("crlf", long_enough + "\r\n");
+  Config config = good(secret("b", fine) + secret("a", crlf));
+  EXPECT_TRUE(load_secrets(config).empty());
+  ASSERT_EQ(config.fingerprint_secrets.size(), 2U);
+  EXPECT_EQ(config.fingerprint_secrets[0].id, "b");
+  EXPECT_EQ(config.fingerprint_secrets[0].bytes, long_enough);
+  EXPECT_EQ(config.fingerprint_secrets[1].bytes, long_enough);
+
+  config = good(secret("b", write("short", "0123456789\n")) + secret("a", fine));
+  EXPECT_THAT(in_lines(load_secrets(config)), HasSubstr("short: holds 10 bytes; a secret must have "
+                                                        "16 or more"));
+  EXPECT_TRUE(config.fingerprint_secrets.empty());
+}
+
+TEST_F(Serving, EveryFileThatIsNamedIsLookedAt) {
+  const std::string file = missing();
+  const Config config =
+      good("[admin]\ntoken_file = \"" + file + "\"\n[caller]\nfrom = \"jwt\"\njwks_file = \"" +
+           file + "\"\n[[fingerprint_secret]]\nid = \"a\"\nfile = \"" + file + "\"\n");
+  const std::string troubles = in_lines(check_files(config));
+  for (const char* setting :
+       {"([admin] token_file)", "([caller] jwks_file)", "([[fingerprint_secret]] \"a\")"}) {
+    EXPECT_THAT(troubles,
+                HasSubstr(file + ": cannot be read: No such file or directory " + setting));
+  }
+}
+
+TEST_F(Serving, ReadsForServingInOneCall) {
+  EXPECT_TRUE(read_for_serving(std::nullopt,
+                               {.listen = {}, .admin = {}, .upstream = "http://api", .store = {}}));
+  EXPECT_FALSE(read_for_serving(std::nullopt, {}));
+  const std::string file = write(
+      "pawl.toml", upstream + "[[fingerprint_secret]]\nid = \"a\"\nfile = \"" +
+                       write("secret", "0123456789abcdef") + "\"\n[policy]\nretention = \"1m\"\n");
+  const auto read = read_for_serving(file, {});
+  ASSERT_TRUE(read) << in_lines(read.error());
+  EXPECT_EQ(read->config.fingerprint_secrets.size(), 1U);
+  EXPECT_EQ(read->warnings.size(), 1U);
+  EXPECT_FALSE(read_for_serving(missing(), {}));
+}
+
+}  // namespace
+}  // namespace pawl::config

@@ -1,0 +1,59 @@
+#include "src/config/show.hpp"
+
+#include "src/config/caller.hpp"
+#include "src/config/policy_settings.hpp"
+#include "src/config/tables.hpp"
+
+namespace pawl::config {
+namespace {
+
+std::string line(std::string_view name, std::string_view value) {
+  return std::string(name).append(" = ").append(value).append("\n");
+}
+
+template <class Owner>
+std::string lines(const Settings<Owner>& settings, const Owner& owner) {
+  std::string text;
+  for (const Setting<Owner>& setting : settings) {
+    const std::string value = setting.show(owner);
+    if (!value.empty()) text += line(setting.name, value);
+  }
+  return text;
+}
+
+std::string show_route(const Route& route, const RoutePolicy& defaults) {
+  std::string text = "\n[[route]]\n" + line("match", quote(route.match));
+  if (route.name != route.match) text += line("name", quote(route.name));
+  for (const Setting<RoutePolicy>& setting : policy_settings()) {
+    const std::string value = setting.show(route.policy);
+    if (value == setting.show(defaults)) continue;
+    // A text that [policy] has and the route has not: it was taken away by an empty one.
+    text += line(setting.name, value.empty() ? "\"\"" : value);
+  }
+  return text;
+}
+
+Config masked(Config config) {
+  config.store = mask_passwords(config.store);
+  for (ApiKey& key : config.caller.api_keys) key.sha256 = key.sha256.substr(0, 8) + "...";
+  return config;
+}
+
+}  // namespace
+
+std::string show(const Config& config, Secrets secrets) {
+  if (secrets == Secrets::masked) return show(masked(config), Secrets::shown);
+  std::string text = lines(top_settings(), config);
+  text += "\n[admin]\n" + lines(admin_settings(), config.admin);
+  text += show_caller(config.caller);
+  text += "\n[limits]\n" + lines(limits_settings(), config.limits);
+  for (const SecretFile& secret : config.fingerprint_secret_files) {
+    text += "\n[[fingerprint_secret]]\n" + line("id", quote(secret.id)) +
+            line("file", quote(secret.file));
+  }
+  text += "\n[policy]\n" + lines(policy_settings(), config.policy);
+  for (const Route& route : config.routes) text += show_route(route, config.policy);
+  return text;
+}
+
+}  // namespace pawl::config

@@ -1,0 +1,236 @@
+#include "src/config/show.hpp"
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "src/config/policy_settings.hpp"
+#include "src/config/read_for_tests.hpp"
+#include "src/config/tables.hpp"
+
+namespace pawl::config {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string shown(const Config& config) { return show(config, Secrets::shown); }
+
+// Every setting is something else than its default, and written exactly as it is shown. What comes
+// back from reading and showing it has therefore been through the Config.
+constexpr const char* everything = R"(listen = "0.0.0.0:80"
+upstream = "https://api:8443"
+store = "postgres://pawl:secret@db/pawl"
+allow_lossy_store = true
+drain_timeout = "3m"
+sweep_interval = "5s"
+threads = 4
+replay_cache = "1GiB"
+connections_per_address = 7
+log = "json"
+
+[admin]
+listen = "[::1]:9"
+token_file = "/t \"quoted\" \u007F"
+
+[caller]
+from = "jwt"
+secret_file = "/secret"
+tenant_claim = ["org_id", "sub"]
+issuer = "i"
+audience = "u"
+leeway = "30s"
+
+[limits]
+header_bytes = "32KiB"
+header_count = 10
+target_bytes = "8000B"
+header_timeout = "1s"
+body_timeout = "2s"
+idle_timeout = "3s"
+connections = 5
+
+[[fingerprint_secret]]
+id = "new"
+file = "/new"
+
+[[fingerprint_secret]]
+id = "old"
+file = "/old"
+
+[policy]
+profile = "strict"
+key = "optional"
+key_syntax = "bare"
+min_key_length = 8
+refuse_pii_keys = false
+key_scope = "caller+route"
+mode = "async"
+transactional = true
+in_flight = "wait"
+wait_limit = "3s"
+waiters = 4
+on_lease_expiry = "unknown"
+on_server_error = "store"
+on_refusal = "release"
+lease = "5s"
+retention = "6h"
+retention_from = "created"
+expired = "delete"
+tombstone_for = "8d"
+forward_key = "derived"
+near_duplicates = "off"
+near_duplicate_window = "8s"
+max_request_age = "9m"
+request_time = "jwt:iat"
+fingerprint = { include = ["/a", "/b/0"], exclude = ["/c~1d"] }
+body_limit = "10KiB"
+response_limit = "11B"
+new_keys_per_second = 12
+lookups_per_second = 1.5
+active_keys = 13
+upstream_timeout = "14s"
+upstream_connect_timeout = "15ms"
+upstream_idle = "0s"
+resource_type = "payment"
+resource_id = "/id"
+
+[[route]]
+match = "POST /v1/payments/{id}"
+name = "payments"
+profile = "ietf"
+key = "required"
+key_syntax = "ietf"
+min_key_length = 9
+refuse_pii_keys = true
+key_scope = "caller"
+mode = "sync"
+transactional = false
+in_flight = "accepted"
+wait_limit = "4s"
+waiters = 5
+on_lease_expiry = "retry"
+on_server_error = "hold"
+on_refusal = "hold"
+lease = "6s"
+retention = "7h"
+retention_from = "completed"
+expired = "tombstone"
+tombstone_for = "9d"
+forward_key = "same"
+near_duplicates = "refuse"
+near_duplicate_window = "9s"
+max_request_age = "off"
+request_time = ""
+fingerprint = { include = [], exclude = [] }
+body_limit = "11KiB"
+response_limit = "12B"
+new_keys_per_second = "off"
+lookups_per_second = 2.5
+active_keys = "off"
+upstream_timeout = "15s"
+upstream_connect_timeout = "16ms"
+upstream_idle = "1ms"
+resource_type = ""
+resource_id = ""
+)";
+
+TEST(Show, EverySettingSurvivesTheRoundTrip) { EXPECT_EQ(shown(good(everything)), everything); }
+
+TEST(Show, TheRoundTripAboveHasEverySetting) {
+  std::set<std::string> written;
+  const std::string text = everything;
+  for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
+    written.insert(text.substr(at, text.find_first_of(" \n", at) - at));
+  }
+  for (const auto& names : {names_of(top_settings()), names_of(admin_settings()),
+                            names_of(limits_settings()), names_of(policy_settings())}) {
+    for (const std::string_view name : names) EXPECT_TRUE(written.contains(std::string(name)));
+  }
+}
+
+TEST(Show, EveryWayToKnowACallerSurvivesTheRoundTrip) {
+  const std::string hash(64, 'a');
+  for (const std::string& caller :
+       {std::string("from = \"single\"\n"),
+        "from = \"api-key\"\nheader = \"X-Key\"\n\n[[caller.api_key]]\nscope = \"a\"\nsha256 = \"" +
+            hash + "\"\n",
+        std::string("from = \"api-key\"\nheader = \"Authorization\"\nkeys_file = \"/keys\"\n"),
+        std::string("from = \"header\"\nheader = \"X-Tenant\"\ntrusted = [\"127.0.0.1/32\"]\n"),
+        std::string(
+            "from = \"jwt\"\njwks_file = \"/j\"\ntenant_claim = \"sub\"\nleeway = \"0s\"\n"),
+        std::string("from = \"mtls\"\nclient_ca_file = \"/ca\"\n"),
+        std::string("from = \"subrequest\"\nurl = \"http://a/b\"\nscope_header = \"X-Org\"\n")}) {
+    const std::string text = shown(good("[caller]\n" + caller));
+    EXPECT_THAT(text, HasSubstr("\n[caller]\n" + caller + "\n[limits]"));
+    EXPECT_EQ(shown(good(text)), text);
+  }
+}
+
+TEST(Show, TheDefaultsReadBackAsTheDefaults) {
+  const std::string text = show(Config{});
+  EXPECT_EQ(shown(good(text)), text);
+  EXPECT_EQ(shown(good("")), text);
+  EXPECT_THAT(text, Not(HasSubstr("[caller]"))) << "not chosen is not single";
+  EXPECT_THAT(text, Not(HasSubstr("upstream = ")));
+  EXPECT_THAT(text, HasSubstr("retention = \"48h\""));
+}
+
+TEST(Show, ARouteShowsWhatDiffersFromPolicy) {
+  const std::string text = show(good(R"(
+[policy]
+profile = "stripe"
+[[route]]
+match = "POST /a"
+lease = "30s"
+[[route]]
+match = "POST /b"
+transactional = true
+)"));
+  EXPECT_THAT(text, HasSubstr("\n[[route]]\nmatch = \"POST /a\"\n\n[[route]]\nmatch = \"POST /b\"\n"
+                              "transactional = true\non_lease_expiry = \"retry\"\n"));
+  EXPECT_EQ(show(good(text)), text);
+}
+
+TEST(Show, SecretsAreMaskedAndWhatIsMaskedIsRefused) {
+  const std::string hash = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+  const std::string text =
+      show(good("store = \"postgres://pawl:hunter2@db/pawl\"\n[caller]\nfrom = \"api-key\"\n"
+                "[[caller.api_key]]\nscope = \"a\"\nsha256 = \"" +
+                hash + "\"\n"));
+  EXPECT_THAT(text, HasSubstr("store = \"postgres://pawl:***@db/pawl\""));
+  EXPECT_THAT(text, HasSubstr("sha256 = \"9f86d081...\""));
+  EXPECT_THAT(text, Not(HasSubstr("hunter2")));
+  EXPECT_THAT(text, Not(HasSubstr(hash)));
+  EXPECT_THAT(errors_of(text), HasSubstr("its password is masked"));
+  EXPECT_THAT(errors_of(text), HasSubstr("'sha256': it must be"));
+}
+
+TEST(Show, PasswordsAreMaskedInEveryFormOfAStore) {
+  struct Row {
+    const char* store;
+    const char* masked;
+  };
+  for (const Row& row : {
+           Row{"sqlite:pawl.db", "sqlite:pawl.db"},
+           Row{"postgres://db/pawl", "postgres://db/pawl"},
+           Row{"postgres://pawl@db:5432/pawl", "postgres://pawl@db:5432/pawl"},
+           Row{"postgresql://u:p@h1:1,h2:2/d", "postgresql://u:***@h1:1,h2:2/d"},
+           Row{"postgres://u:p@ss/w:d@db/pawl", "postgres://u:***@db/pawl"},
+           Row{"postgres://u:@db", "postgres://u:***@db"},
+           Row{"postgres://u@db/d?sslmode=require&password=p%20q&sslpassword=r",
+               "postgres://u@db/d?sslmode=require&password=***&sslpassword=***"},
+           Row{"host=db password=hunter2 dbname=pawl", "host=db password=*** dbname=pawl"},
+           Row{"password='a \\' b' host=db", "password=*** host=db"},
+           Row{"host=db password = x\\ y  user=u", "host=db password=***  user=u"},
+           Row{"host=db password='never closed", "host=db password=***"},
+           Row{"host=db sslpassword=x passfile=/p", "host=db sslpassword=*** passfile=/p"},
+           Row{"host='a=b' password=x\\", "host='a=b' password=***"},
+           Row{"password=a://b@c host=db", "password=*** host=db"},
+       }) {
+    EXPECT_EQ(mask_passwords(row.store), row.masked);
+  }
+}
+
+}  // namespace
+}  // namespace pawl::config

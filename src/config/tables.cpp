@@ -1,0 +1,102 @@
+#include "src/config/tables.hpp"
+
+#include "src/config/address.hpp"
+
+namespace pawl::config {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Range<Duration> timeout_range{milliseconds(1), hours(1)};
+constexpr std::size_t million = 1'000'000;
+
+template <class Parse>
+auto parsed_by(Parse parse) {
+  return [parse](Value value, Findings& findings) {
+    using Result = typename decltype(parse(std::string_view()))::value_type;
+    const std::optional<std::string> text = string_in(value, findings);
+    if (!text) return std::optional<Result>();
+    auto result = parse(*text);
+    if (result) return std::optional<Result>(std::move(*result));
+    complain(value, result.error(), findings);
+    return std::optional<Result>();
+  };
+}
+
+std::string show_address(const Address& address) { return quote(to_text(address)); }
+
+std::string show_upstream(const UpstreamUrl& url) {
+  return url.host.empty() ? std::string() : quote(to_text(url));
+}
+
+std::optional<std::string> store_in(Value value, Findings& findings) {
+  std::optional<std::string> text;
+  if (value.node.kind == Kind::string) text = value.node.text;
+  const std::string must = text ? check_store(*text) : "it must be a text in quotes";
+  if (must.empty()) return text;
+  complain_unquoted(value, must, findings);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string check_store(std::string_view store) {
+  if (store.find(":***@") != std::string_view::npos ||
+      store.find("password=***") != std::string_view::npos) {
+    return "its password is masked, as `pawl config show` prints it; put the real one in, or leave "
+           "it to a passfile (~/.pgpass)";
+  }
+  const bool sqlite = store.starts_with("sqlite:") && store.size() > 7;
+  const bool url = store.starts_with("postgres://") || store.starts_with("postgresql://");
+  const std::size_t equals = store.find('=');
+  const bool pairs = equals != std::string_view::npos && equals > 0 &&
+                     store.substr(0, equals).find_first_of(":/") == std::string_view::npos;
+  if (sqlite || url || pairs) return {};
+  return "it must be \"sqlite:PATH\", \"postgres://USER@HOST/DATABASE\", or PostgreSQL's key=value "
+         "pairs (\"host=db dbname=pawl\")";
+}
+
+const Settings<Config>& top_settings() {
+  using C = Config;
+  static const Settings<C> settings{
+      setting<C>("listen", &C::listen, parsed_by(parse_address), show_address),
+      setting<C>("upstream", &C::upstream, parsed_by(parse_upstream), show_upstream),
+      setting<C>("store", &C::store, store_in, quote),
+      flag<C>("allow_lossy_store", &C::allow_lossy_store),
+      duration<C>("drain_timeout", &C::drain_timeout, {seconds(0), hours(1)}),
+      duration<C>("sweep_interval", &C::sweep_interval, {milliseconds(10), hours(1)}),
+      count<C>("threads", &C::threads, {0, 1024}),
+      size<C>("replay_cache", &C::replay_cache, {0, std::size_t{1} << 40}),
+      count<C>("connections_per_address",
+               [](auto& config) -> auto& { return config.limits.connections_per_address; },
+               {1, million}),
+      choice<C>("log", &C::log),
+  };
+  return settings;
+}
+
+const Settings<Admin>& admin_settings() {
+  static const Settings<Admin> settings{
+      setting<Admin>("listen", &Admin::listen, parsed_by(parse_address), show_address),
+      text<Admin>("token_file", &Admin::token_file, not_empty),
+  };
+  return settings;
+}
+
+const Settings<Limits>& limits_settings() {
+  using L = Limits;
+  static const Settings<L> settings{
+      size<L>("header_bytes", &L::header_bytes, {256, std::size_t{16} << 20}),
+      count<L>("header_count", &L::header_count, {1, 10'000}),
+      size<L>("target_bytes", &L::target_bytes, {64, std::size_t{16} << 20}),
+      duration<L>("header_timeout", &L::header_timeout, timeout_range),
+      duration<L>("body_timeout", &L::body_timeout, timeout_range),
+      duration<L>("idle_timeout", &L::idle_timeout, timeout_range),
+      count<L>("connections", &L::connections, {1, million}),
+  };
+  return settings;
+}
+
+}  // namespace pawl::config

@@ -1,0 +1,121 @@
+#include "src/gateway/gateway.hpp"
+
+#include "src/adapters/http/forwarding.hpp"
+#include "src/adapters/http/syntax.hpp"
+#include "src/gateway/passage.hpp"
+
+namespace pawl::gateway {
+namespace {
+
+constexpr std::string_view own_prefix = "/_pawl/";
+constexpr std::size_t request_id_bytes = 24;
+
+bool is_safe_to_repeat(std::string_view method) { return method != "POST" && method != "PATCH"; }
+
+// A hop counter that has run out is answered by whoever sees it (RFC 9110 section 7.6.2).
+bool ends_here(const http::RequestHead& head) {
+  if (head.method != "OPTIONS") return false;
+  const std::optional<std::string_view> hops = http::find(head.fields, "Max-Forwards");
+  return hops && http::read_decimal(*hops) == std::uint64_t{0};
+}
+
+}  // namespace
+
+RequestContent Gateway::Passage::content() const {
+  const std::optional<std::string_view> type = http::find(request.head.fields, "Content-Type");
+  return RequestContent{.method = request.head.method,
+                        .path = request.head.path,
+                        .query = request.head.query,
+                        .content_type = type.value_or(std::string_view{}),
+                        .body = body};
+}
+
+Dialect Gateway::Passage::dialect() const {
+  Dialect dialect;
+  dialect.profile = policy.profile;
+  dialect.in_flight = policy.in_flight;
+  dialect.key_as_sent = std::string(key_as_sent);
+  dialect.request_id = request_id;
+  return dialect;
+}
+
+std::string Gateway::new_request_id() {
+  return "req_" + entropy_.new_owner().text.substr(0, request_id_bytes);
+}
+
+Response Gateway::problem(Passage& passage, ProblemDetails details) {
+  shared_.metrics.refused(slug_of(details.problem));
+  if (passage.request_id.empty()) passage.request_id = new_request_id();
+  return render_problem(details, passage.dialect());
+}
+
+Response Gateway::refused(const http::Refusal& refusal) {
+  shared_.metrics.refused(slug_of(refusal.problem));
+  Dialect dialect;
+  dialect.profile = shared_.config.policy.profile;
+  dialect.request_id = new_request_id();
+  const ProblemDetails details{refusal.problem, refusal.detail, refusal.status, std::nullopt};
+  Response response = render_problem(details, dialect);
+  LogLine line;
+  line.request_id = dialect.request_id;
+  line.method = "-";
+  line.path = "-";
+  line.status = response.status;
+  line.trouble = refusal.detail;
+  shared_.log.write(line);
+  return response;
+}
+
+Task<void> Gateway::handle(http::ClientRequest& request) {
+  const http::RequestHead& head = request.head;
+  Passage passage(request, shared_.routes.find(head.method, head.path), clock_.now());
+  passage.line.client = request.client;
+  passage.line.method = head.method;
+  passage.line.path = head.path;
+  passage.line.route = passage.route.name;
+  if (http::is_loop(head, shared_.pseudonym)) {
+    request.close_after();
+    ProblemDetails loop{Problem::bad_request, "The upstream is this gateway itself.", 508, {}};
+    const Response response = problem(passage, std::move(loop));
+    passage.line.status = response.status;
+    co_await request.answer(response);
+  } else if (head.path.starts_with(own_prefix)) {
+    co_await answer_own(passage);
+  } else if (ends_here(head)) {
+    Response response;
+    response.status = passage.line.status = 204;
+    co_await request.answer(response);
+  } else if (is_safe_to_repeat(head.method) || passage.policy.key == KeyRequirement::off) {
+    if (!is_safe_to_repeat(head.method)) shared_.metrics.unguarded(passage.route.name);
+    co_await pass(passage);
+  } else if (passage.policy.key == KeyRequirement::optional &&
+             !http::find(head.fields, "Idempotency-Key")) {
+    shared_.metrics.unguarded(passage.route.name);
+    co_await pass(passage);
+  } else {
+    co_await guard(passage);
+  }
+  passage.line.request_id = passage.request_id;
+  passage.line.took = clock_.now() - passage.arrived_at;
+  passage.line.upstream_took = passage.upstream_took;
+  shared_.metrics.request(passage.route.name, passage.line.status);
+  if (passage.upstream_took.count() > 0) {
+    shared_.metrics.upstream_took(passage.route.name, passage.upstream_took);
+  }
+  shared_.log.write(passage.line);
+}
+
+Task<void> Gateway::pass(Passage& passage) {
+  http::PassOptions options;
+  options.connect_timeout = passage.policy.upstream_connect_timeout;
+  options.timeout = passage.policy.upstream_timeout;
+  options.pseudonym = shared_.pseudonym;
+  http::Passed passed = co_await http::pass_through(passage.request, upstream_, options);
+  passage.line.status = passed.status;
+  passage.line.evidence = to_text(passed.evidence);
+  if (!passed.problem) co_return;
+  const Response response = problem(passage, std::move(*passed.problem));
+  co_await passage.request.answer(response);
+}
+
+}  // namespace pawl::gateway

@@ -1,0 +1,105 @@
+// The boundary in front of an API: every request of the public listener comes through here.
+//
+// Other methods than POST and PATCH, and what needs no key, pass through. A guarded request goes
+// parse -> authenticate -> route -> key -> fingerprint -> reserve (a replay ends here) -> limits
+// for new work -> execute; see docs/life-of-a-request.md.
+#pragma once
+
+#include <list>
+#include <string>
+
+#include "pawl/engine.hpp"
+#include "src/adapters/http/pass_through.hpp"
+#include "src/adapters/http/session.hpp"
+#include "src/adapters/http/upstream_call.hpp"
+#include "src/config/config.hpp"
+#include "src/gateway/breaker.hpp"
+#include "src/gateway/callers.hpp"
+#include "src/gateway/metrics.hpp"
+#include "src/gateway/replay_cache.hpp"
+#include "src/gateway/request_log.hpp"
+#include "src/gateway/routes.hpp"
+#include "src/gateway/scope_limits.hpp"
+
+namespace pawl::gateway {
+
+// What the threads of one process share.
+struct Shared {
+  Shared(const config::Config& settings, GatewayMetrics& counters, RequestLog& lines,
+         std::string name)
+      : config(settings),
+        metrics(counters),
+        log(lines),
+        pseudonym(std::move(name)),
+        routes(settings),
+        callers(settings.caller),
+        cache(settings.replay_cache) {}
+
+  const config::Config& config;
+  GatewayMetrics& metrics;
+  RequestLog& log;
+  const std::string pseudonym;  // in Via: tells our own requests when they come back
+  const Routes routes;
+  const Callers callers;
+  ReplayCache cache;
+  Breaker breaker;
+  ScopeLimits limits;
+};
+
+// One per thread, on top of that thread's engine and connections.
+class Gateway final : public http::Handler {
+ public:
+  Gateway(Shared& shared, Engine& engine, Store& store, http::UpstreamPool& upstream, Clock& clock,
+          Entropy& entropy)
+      : shared_(shared),
+        engine_(engine),
+        store_(store),
+        upstream_(upstream),
+        clock_(clock),
+        entropy_(entropy) {}
+
+  Task<void> handle(http::ClientRequest& request) override;
+  Response refused(const http::Refusal& refusal) override;
+
+  // Outcomes whose clients were told 503 because the store was away: tried once more each.
+  Task<void> settle_late();
+  [[nodiscard]] std::size_t late() const { return late_.size(); }
+
+ private:
+  // One request on its way, and what will be said about it in the log.
+  struct Passage;
+
+  Task<void> pass(Passage& passage);
+  Task<void> guard(Passage& passage);
+  Task<void> answer_own(Passage& passage);
+  Task<Response> key_state(Passage& passage, std::string_view escaped_key);
+
+  std::optional<ProblemDetails> identify(Passage& passage);
+  Task<bool> read_body(Passage& passage, std::optional<ProblemDetails> trouble);
+  std::optional<Response> from_memory(Passage& passage);
+  Task<Response> reserve_and_execute(Passage& passage);
+  Task<Response> look_only(Passage& passage, Problem instead);
+  Response render_guarded(Passage& passage, const Guarded& guarded);
+  Response render_executed(Passage& passage, const Executed& executed);
+  Response problem(Passage& passage, ProblemDetails details);
+  void remember_late(const Executed& executed);
+  std::string new_request_id();
+
+  struct Late {
+    std::shared_ptr<Lease> lease;
+    Outcome outcome;
+    std::size_t bytes = 0;
+    BootTime give_up_at;
+  };
+
+  Shared& shared_;
+  Engine& engine_;
+  Store& store_;
+  http::UpstreamPool& upstream_;
+  Clock& clock_;
+  Entropy& entropy_;
+  std::list<Late> late_;
+  std::size_t late_bytes_ = 0;
+};
+
+}  // namespace pawl::gateway

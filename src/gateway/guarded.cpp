@@ -1,0 +1,244 @@
+// The guarded path: from a request with a key to its one answer.
+#include "pawl/core/sha256.hpp"
+#include "src/adapters/http/forwarding.hpp"
+#include "src/adapters/http/syntax.hpp"
+#include "src/gateway/passage.hpp"
+
+namespace pawl::gateway {
+namespace {
+
+constexpr Duration limit_retry_after = std::chrono::seconds(1);
+
+// The body is hashed as it was sent: a coding or a charset would make two meanings of one body, or
+// one of two.
+std::optional<ProblemDetails> check_coding(const http::Fields& fields) {
+  const std::optional<std::string_view> coding = http::find(fields, "Content-Encoding");
+  if (coding && !http::same_word(*coding, "identity")) {
+    return ProblemDetails{Problem::body_invalid,
+                          "Send the body without Content-Encoding: what it means is compared with "
+                          "other tries of the same request.",
+                          415,
+                          {}};
+  }
+  const std::string type = http::lowered(http::find(fields, "Content-Type").value_or(""));
+  const std::size_t charset = type.find("charset=");
+  if (charset == std::string::npos || !is_json(type)) return std::nullopt;
+  std::string_view name = std::string_view(type).substr(charset + 8);
+  name = name.substr(0, name.find(';'));
+  if (name.starts_with('"')) name = name.substr(1, name.find('"', 1) - 1);
+  if (http::trimmed(name) == "utf-8" || http::trimmed(name) == "us-ascii") return std::nullopt;
+  return ProblemDetails{Problem::body_invalid, "JSON is sent in UTF-8.", 415, {}};
+}
+
+// The request as the upstream gets it: written anew from its parts.
+class Forwarded final : public http::RequestWriter {
+ public:
+  Forwarded(const http::ClientRequest& request, const config::RoutePolicy& policy,
+            std::string_view content, std::string_view pseudonym)
+      : request_(request), policy_(policy), content_(content), pseudonym_(pseudonym) {}
+
+  std::string head(const Record& attempt) override {
+    Headers extra;
+    const bool derived = policy_.forward_key == config::ForwardKey::derived;
+    if (derived) extra.push_back({"Idempotency-Key", derived_key(attempt)});
+    http::ForwardOptions options;
+    options.pseudonym = pseudonym_;
+    options.client = request_.client;
+    options.names_key = !derived;
+    options.drops_override = true;
+    options.extra = &extra;
+    std::string out;
+    out.reserve(1024);
+    http::append_request(out, request_.head, options);
+    http::append_field(out, "Content-Length", std::to_string(content_.size()));
+    out += "\r\n";
+    return out;
+  }
+
+  [[nodiscard]] std::string_view body() const override { return content_; }
+
+ private:
+  // Tenants that share a provider account must not collide there.
+  static std::string derived_key(const Record& attempt) {
+    const std::string parts = "pawl-derived-key\n" + std::to_string(attempt.scope.text.size()) +
+                              ":" + attempt.scope.text + attempt.key.text;
+    return hex(sha256(parts));
+  }
+
+  const http::ClientRequest& request_;
+  const config::RoutePolicy& policy_;
+  std::string_view content_;
+  std::string_view pseudonym_;
+};
+
+}  // namespace
+
+// Everything that can be said before the body is there.
+std::optional<ProblemDetails> Gateway::identify(Passage& passage) {
+  const http::Fields& fields = passage.request.head.fields;
+  const Callers& callers = shared_.callers;
+  std::optional<std::string_view> credential;
+  if (!callers.header().empty()) credential = http::find(fields, callers.header());
+  const std::optional<std::string> caller = callers.caller_of(credential);
+  if (!caller) return ProblemDetails{Problem::unauthenticated, "", {}, {}};
+  passage.scope = scope_of(*caller, passage.route);
+
+  const std::optional<std::string_view> line = http::find(fields, "Idempotency-Key");
+  if (!line) return ProblemDetails{Problem::key_missing, "", {}, {}};
+  const std::array<std::string_view, 1> lines{*line};
+  Expected<Key, KeyRefusal> key = parse_key(lines, passage.policy.key_rules);
+  if (!key) {
+    return ProblemDetails{
+        Problem::key_invalid, explain(key.error(), passage.policy.key_rules), {}, {}};
+  }
+  passage.key = std::move(*key);
+  passage.key_as_sent = *line;
+  passage.line.key = log_name(passage.scope, passage.key);
+  return check_coding(fields);
+}
+
+// False: the client has its answer, or is gone. `trouble`: already known to be refused; a client
+// that waits for 100 Continue hears it at once, any other after its body, so that the connection
+// can go on.
+Task<bool> Gateway::read_body(Passage& passage, std::optional<ProblemDetails> trouble) {
+  http::ClientRequest& request = passage.request;
+  const bool known_too_large = request.head.framing == http::Framing::length &&
+                               request.head.length > passage.policy.body_limit;
+  const bool waits = request.head.expects_continue && !request.body_done();
+  if (!(trouble && waits) && !known_too_large) {
+    Expected<std::string, http::BodyTrouble> body =
+        co_await request.read_body(passage.policy.body_limit);
+    if (!body && !body.error().refusal) {  // cut off, or too slow: nobody is left to be told
+      request.fail();
+      passage.line.trouble = "the body did not arrive";
+      co_return false;
+    }
+    if (!body) {
+      const http::Refusal& refusal = *body.error().refusal;
+      trouble = ProblemDetails{refusal.problem, refusal.detail, refusal.status, std::nullopt};
+      request.close_after();
+    } else {
+      passage.body = std::move(*body);
+    }
+  } else if (known_too_large) {
+    const http::Refusal refusal = http::body_too_large(passage.policy.body_limit);
+    trouble = ProblemDetails{refusal.problem, refusal.detail, refusal.status, std::nullopt};
+  }
+  if (!trouble) co_return true;
+  // Ambiguous messages end their connection; the others may go on if nothing is left unread.
+  if (trouble->problem != Problem::key_missing && trouble->problem != Problem::unauthenticated) {
+    request.close_after();
+  }
+  passage.line.trouble = slug_of(trouble->problem);
+  const Response response = problem(passage, std::move(*trouble));
+  passage.line.status = response.status;
+  co_await request.answer(response);
+  co_return false;
+}
+
+Task<void> Gateway::guard(Passage& passage) {
+  std::optional<ProblemDetails> trouble = identify(passage);
+  if (!co_await read_body(passage, std::move(trouble))) co_return;
+
+  Expected<Fingerprinted, json::Error> made = fingerprint(
+      passage.content(), passage.policy.fingerprint, shared_.config.fingerprint_secrets);
+  Response response;
+  if (!made) {
+    passage.request.close_after();
+    std::string detail = "The body is not valid JSON: " + made.error().what + " at byte " +
+                         std::to_string(made.error().at_byte) + ".";
+    ProblemDetails invalid{Problem::body_invalid, std::move(detail), {}, {}};
+    response = problem(passage, std::move(invalid));
+  } else {
+    passage.fingerprint = std::move(made->fingerprint);
+    std::optional<Response> replay = from_memory(passage);
+    if (replay) {
+      response = std::move(*replay);
+    } else {
+      response = co_await reserve_and_execute(passage);
+    }
+  }
+  passage.line.status = response.status;
+  co_await passage.request.answer(response);
+}
+
+// A replay, or misuse of a key whose answer is known, without asking the store.
+std::optional<Response> Gateway::from_memory(Passage& passage) {
+  const std::shared_ptr<const Cached> cached = shared_.cache.find(passage.scope, passage.key);
+  if (!cached || !engine_.time().known()) return std::nullopt;
+  if (engine_.time().at_latest(clock_.now()) >= cached->expires_at) return std::nullopt;
+  const bool same = cached->fingerprint == passage.fingerprint ||
+                    matches(cached->fingerprint, passage.content(), cached->rules,
+                            shared_.config.fingerprint_secrets);
+  shared_.metrics.duplicate(passage.scope.text);
+  if (!same) {
+    shared_.metrics.misuse();
+    passage.line.decision = to_text(DecisionKind::misuse);
+    ProblemDetails reused{Problem::key_reused, "", {}, {}};
+    return problem(passage, std::move(reused));
+  }
+  shared_.metrics.replayed(/*from_memory=*/true);
+  passage.line.decision = to_text(DecisionKind::replay);
+  passage.request_id = cached->request_id;
+  return render_stored(cached->response, cached->expires_at, Delivery::replay, passage.dialect());
+}
+
+Task<Response> Gateway::reserve_and_execute(Passage& passage) {
+  if (!shared_.breaker.lets_through(clock_.now())) {
+    passage.line.trouble = "the store is known to be away";
+    ProblemDetails away{Problem::store_unavailable, "", {}, Breaker::retry_after};
+    co_return problem(passage, std::move(away));
+  }
+  switch (shared_.limits.start(passage.scope, passage.policy, clock_.now())) {
+    case ScopeLimits::Verdict::granted: break;
+    case ScopeLimits::Verdict::too_fast:
+      co_return co_await look_only(passage, Problem::rate_limited);
+    case ScopeLimits::Verdict::too_many:
+      co_return co_await look_only(passage, Problem::too_many_keys);
+  }
+  Request request;
+  request.scope = passage.scope;
+  request.key = passage.key;
+  request.fingerprint = passage.fingerprint;
+  request.meant_then = [&](const Fingerprint& stored, const FingerprintRules& rules) {
+    return matches(stored, passage.content(), rules, shared_.config.fingerprint_secrets);
+  };
+  request.method = passage.request.head.method;
+  request.path = passage.request.head.path;
+  request.route = passage.route.name;
+  Forwarded forwarded(passage.request, passage.policy, passage.body, shared_.pseudonym);
+  http::CallOptions options;
+  options.connect_timeout = passage.policy.upstream_connect_timeout;
+  options.idle_max = passage.policy.upstream_idle;
+  http::UpstreamCall call(upstream_, forwarded, options);
+  const Guarded guarded = co_await engine_.guard(request, passage.policy, call);
+  passage.upstream_took = call.took();
+  shared_.limits.finished(passage.scope, passage.policy, std::holds_alternative<Executed>(guarded));
+  co_return render_guarded(passage, guarded);
+}
+
+// In place of a reservation for a scope that is over its limit: a replay is served, new work is
+// not, and nothing is written.
+Task<Response> Gateway::look_only(Passage& passage, Problem instead) {
+  Request request;
+  request.scope = passage.scope;
+  request.key = passage.key;
+  request.fingerprint = passage.fingerprint;
+  request.meant_then = [&](const Fingerprint& stored, const FingerprintRules& rules) {
+    return matches(stored, passage.content(), rules, shared_.config.fingerprint_secrets);
+  };
+  StoreResult<std::optional<Reservation>> seen = co_await engine_.peek(request, passage.policy);
+  if (!seen) {
+    const Guarded unreserved = Unreserved{seen.error()};
+    co_return render_guarded(passage, unreserved);
+  }
+  if (*seen) {
+    const Guarded refused = Refused{std::move(**seen)};
+    co_return render_guarded(passage, refused);
+  }
+  passage.line.trouble = slug_of(instead);
+  ProblemDetails limited{instead, "", {}, limit_retry_after};
+  co_return problem(passage, std::move(limited));
+}
+
+}  // namespace pawl::gateway

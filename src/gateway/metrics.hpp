@@ -1,0 +1,25 @@
+// What the gateway measures besides the engine's counters. A port: Prometheus is one way to show
+// it.
+#pragma once
+
+#include <string_view>
+
+#include "pawl/core/time.hpp"
+
+namespace pawl::gateway {
+
+class GatewayMetrics {
+ public:
+  virtual ~GatewayMetrics() = default;
+  // All are safe from any thread. Routes come from the configuration; scopes are bounded by whoever
+  // implements this.
+  virtual void request(std::string_view route, int status) = 0;
+  virtual void upstream_took(std::string_view route, Duration took) = 0;
+  virtual void duplicate(std::string_view scope) = 0;
+  virtual void replayed(bool from_memory) = 0;
+  virtual void misuse() = 0;
+  virtual void unguarded(std::string_view route) = 0;
+  virtual void refused(std::string_view problem) = 0;
+};
+
+}  // namespace pawl::gateway

@@ -1,0 +1,83 @@
+#include "src/gateway/policy_document.hpp"
+
+#include "src/gateway/json_object.hpp"
+
+namespace pawl::gateway {
+namespace {
+
+std::int64_t seconds(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::seconds>(duration).count();
+}
+
+std::string key_rules(const KeyRules& rules) {
+  return JsonObject()
+      .text("header", "Idempotency-Key")
+      .text("syntax", to_text(rules.syntax))
+      .number("min_length", static_cast<std::int64_t>(rules.length_min))
+      .number("max_length", static_cast<std::int64_t>(key_bytes_max))
+      .text("characters", "printable ASCII")
+      .flag("refuses_pii", rules.refuse_pii)
+      .done();
+}
+
+std::string pointers(const std::vector<json::Pointer>& list) {
+  std::string out = "[";
+  for (const json::Pointer& pointer : list) {
+    if (out.size() > 1) out += ',';
+    out += json::quote(json::to_text(pointer));
+  }
+  return out + "]";
+}
+
+std::string answers(const Policy& policy) {
+  return JsonObject()
+      .number("key_missing", 400)
+      .number("key_invalid", 400)
+      .number("key_reused", policy.profile == Profile::stripe ? 400 : 422)
+      .number("in_flight", policy.in_flight == WhenInFlight::accepted ? 202 : 409)
+      .number("outcome_unknown", 409)
+      .number("key_expired", 410)
+      .text("replay", "the stored status, header fields and bytes, with Idempotent-Replayed: true")
+      .done();
+}
+
+std::string route_rules(const config::Route& route) {
+  const config::RoutePolicy& policy = route.policy;
+  JsonObject out;
+  out.text("match", route.match).text("name", route.name);
+  out.text("profile", to_text(policy.profile)).text("key", to_text(policy.key));
+  if (policy.key == KeyRequirement::off) return out.done();
+  const std::string fingerprint = JsonObject()
+                                      .raw("include", pointers(policy.fingerprint.include))
+                                      .raw("exclude", pointers(policy.fingerprint.exclude))
+                                      .done();
+  return out.raw("methods", R"(["POST","PATCH"])")
+      .raw("key_rules", key_rules(policy.key_rules))
+      .text("key_scope", to_text(policy.key_scope))
+      .text("mode", to_text(policy.mode))
+      .number("retention_seconds", seconds(policy.retention))
+      .text("retention_from", to_text(policy.retention_from))
+      .text("expired_keys", to_text(policy.expired))
+      .text("on_server_error", to_text(policy.on_server_error))
+      .text("on_refusal", to_text(policy.on_refusal))
+      .text("on_lease_expiry", to_text(policy.on_lease_expiry))
+      .number("body_limit_bytes", static_cast<std::int64_t>(policy.body_limit))
+      .raw("fingerprint", fingerprint)
+      .raw("answers", answers(policy))
+      .done();
+}
+
+}  // namespace
+
+std::string policy_document(const config::Config& config, const Routes& routes) {
+  std::string all = "[";
+  for (const config::Route& route : config.routes) all += route_rules(route) + ",";
+  all += route_rules(routes.fallback()) + "]";
+  return JsonObject()
+             .text("modelled_on", "draft-ietf-httpapi-idempotency-key-header-07")
+             .raw("routes", all)
+             .done() +
+         "\n";
+}
+
+}  // namespace pawl::gateway

@@ -1,0 +1,13 @@
+// What GET /_pawl/v1/policy publishes: the idempotency rules of every route, made from the
+// configuration, as the Idempotency-Key draft demands (section 2.5.2).
+#pragma once
+
+#include <string>
+
+#include "src/gateway/routes.hpp"
+
+namespace pawl::gateway {
+
+std::string policy_document(const config::Config& config, const Routes& routes);
+
+}  // namespace pawl::gateway

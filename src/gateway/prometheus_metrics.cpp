@@ -1,0 +1,169 @@
+#include "src/gateway/prometheus_metrics.hpp"
+
+#include <prometheus/text_serializer.h>
+
+#include "pawl/core/check.hpp"
+
+namespace pawl::gateway {
+namespace {
+
+// A label with as many values as there are tenants is a leak: from here on they share one.
+constexpr std::size_t scopes_max = 100;
+
+const prometheus::Histogram::BucketBoundaries seconds_buckets{
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30};
+
+double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+struct Described {
+  Counter counter;
+  const char* name;
+  const char* label;  // nullptr: none
+  const char* help;
+};
+
+constexpr std::array described{
+    Described{Counter::reserve, "pawl_reserve_total", "decision",
+              "Reservations by what was decided"},
+    Described{Counter::store_error, "pawl_store_errors_total", "kind",
+              "Store operations that failed"},
+    Described{Counter::settled, "pawl_settled_total", "how",
+              "Executions by what became of their record"},
+    Described{Counter::late_answer, "pawl_late_answers_total", nullptr,
+              "Answers that came after their lease was over and still counted"},
+    Described{Counter::double_execution, "pawl_possible_double_executions_total", "evidence",
+              "Outcomes of owners whose record had been taken over: look into each"},
+    Described{Counter::completed_without_commit, "pawl_completed_without_commit_total", nullptr,
+              "2xx answers on transactional routes without pawl.complete"},
+    Described{Counter::zombie, "pawl_zombies_total", "became", "Leases that ended without a word"},
+    Described{Counter::pruned, "pawl_pruned_total", "how", "Records past their retention"},
+    Described{Counter::resolved, "pawl_reconcile_total", "result", "Unknown outcomes resolved"},
+    Described{Counter::lease_lost, "pawl_leases_lost_total", nullptr,
+              "Renewals that found the record gone"}};
+
+}  // namespace
+
+PrometheusMetrics::CounterFamily& PrometheusMetrics::counters(const char* name, const char* help) {
+  return prometheus::BuildCounter().Name(name).Help(help).Register(registry_);
+}
+
+prometheus::Gauge& PrometheusMetrics::gauge(const char* name, const char* help) {
+  return prometheus::BuildGauge().Name(name).Help(help).Register(registry_).Add({});
+}
+
+PrometheusMetrics::PrometheusMetrics(const std::vector<std::string>& routes) {
+  for (const Described& each : described) {
+    CounterFamily& family = counters(each.name, each.help);
+    by_counter_[each.counter] = &family;
+    if (each.label == nullptr) family.Add({});
+  }
+  CounterFamily& requests = counters("pawl_requests_total", "Requests by route and status class");
+  CounterFamily& unguarded =
+      counters("pawl_unguarded_requests_total", "POST and PATCH forwarded without a key");
+  auto& upstream = prometheus::BuildHistogram()
+                       .Name("pawl_upstream_seconds")
+                       .Help("From the first byte sent to the whole answer")
+                       .Register(registry_);
+  static constexpr std::array classes{"none", "1xx", "2xx", "3xx", "4xx", "5xx"};
+  for (const std::string& name : routes) {
+    Route& route = routes_[name];
+    for (std::size_t i = 0; i < classes.size(); ++i) {
+      route.by_class[i] = &requests.Add({{"route", name}, {"status", classes[i]}});
+    }
+    route.upstream = &upstream.Add({{"route", name}}, seconds_buckets);
+    route.unguarded = &unguarded.Add({{"route", name}});
+  }
+  auto& store = prometheus::BuildHistogram()
+                    .Name("pawl_store_seconds")
+                    .Help("Store operations, waiting for their batch included")
+                    .Register(registry_);
+  for (const char* operation : {"reserve", "replace", "find"}) {
+    store_[operation] = &store.Add({{"operation", operation}}, seconds_buckets);
+  }
+  CounterFamily& replays = counters("pawl_replays_total", "Answers given again");
+  replays_memory_ = &replays.Add({{"from", "memory"}});
+  replays_store_ = &replays.Add({{"from", "store"}});
+  misuse_ = &counters("pawl_key_misuse_total", "Keys reused with another request").Add({});
+  refused_ = &counters("pawl_refused_total", "Answers of our own, by problem");
+  duplicates_ = &counters("pawl_duplicates_total", "Requests whose key was there already");
+  unknown_ = &gauge("pawl_unknown_records", "Records whose outcome nobody knows");
+  unknown_oldest_ = &gauge("pawl_unknown_oldest_seconds", "Age of the oldest of them");
+  connections_ = &gauge("pawl_connections", "Client connections");
+  cache_bytes_ = &gauge("pawl_replay_cache_bytes", "Memory held by the replay cache");
+  breaker_ = &gauge("pawl_store_breaker_open", "1 while the store is known to be away");
+}
+
+void PrometheusMetrics::add(Counter counter, std::string_view label, std::uint64_t amount) {
+  const auto found = by_counter_.find(counter);
+  PAWL_CHECK(found != by_counter_.end());
+  const char* name = nullptr;
+  for (const Described& each : described) {
+    if (each.counter == counter) name = each.label;
+  }
+  prometheus::Labels labels;
+  if (name != nullptr) labels[name] = std::string(label);
+  found->second->Add(labels).Increment(static_cast<double>(amount));
+}
+
+const PrometheusMetrics::Route* PrometheusMetrics::route_of(std::string_view name) const {
+  const auto found = routes_.find(name);
+  return found == routes_.end() ? nullptr : &found->second;
+}
+
+void PrometheusMetrics::request(std::string_view route, int status) {
+  const Route* const known = route_of(route);
+  if (known != nullptr) known->by_class.at(static_cast<std::size_t>(status / 100))->Increment();
+}
+
+void PrometheusMetrics::upstream_took(std::string_view route, Duration took) {
+  const Route* const known = route_of(route);
+  if (known != nullptr) known->upstream->Observe(seconds(took));
+}
+
+void PrometheusMetrics::unguarded(std::string_view route) {
+  const Route* const known = route_of(route);
+  if (known != nullptr) known->unguarded->Increment();
+}
+
+void PrometheusMetrics::duplicate(std::string_view scope) {
+  const std::lock_guard lock(scopes_mutex_);
+  auto found = scopes_.find(scope);
+  if (found == scopes_.end()) {
+    const std::string label = scopes_.size() < scopes_max ? std::string(scope) : "other";
+    found = scopes_.find(label);
+    if (found == scopes_.end()) {
+      found = scopes_.emplace(label, &duplicates_->Add({{"scope", label}})).first;
+    }
+  }
+  found->second->Increment();
+}
+
+void PrometheusMetrics::replayed(bool from_memory) {
+  (from_memory ? replays_memory_ : replays_store_)->Increment();
+}
+
+void PrometheusMetrics::misuse() { misuse_->Increment(); }
+
+void PrometheusMetrics::refused(std::string_view problem) {
+  refused_->Add({{"problem", std::string(problem)}}).Increment();
+}
+
+void PrometheusMetrics::store_took(std::string_view operation, Duration took) {
+  const auto found = store_.find(operation);
+  PAWL_CHECK(found != store_.end());
+  found->second->Observe(seconds(took));
+}
+
+void PrometheusMetrics::unknown_records(double count, double oldest_seconds) {
+  unknown_->Set(count);
+  unknown_oldest_->Set(oldest_seconds);
+}
+
+std::string PrometheusMetrics::text(const Gauges& now) {
+  connections_->Set(now.connections);
+  cache_bytes_->Set(now.cache_bytes);
+  breaker_->Set(now.breaker_open ? 1 : 0);
+  return prometheus::TextSerializer().Serialize(registry_.Collect());
+}
+
+}  // namespace pawl::gateway

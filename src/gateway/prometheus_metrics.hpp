@@ -1,0 +1,79 @@
+// The metrics of the engine and the gateway, as Prometheus reads them.
+#pragma once
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+#include <array>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "pawl/ports/metrics.hpp"
+#include "src/gateway/metrics.hpp"
+
+namespace pawl::gateway {
+
+// Gauges that are asked for when somebody looks.
+struct Gauges {
+  double connections = 0;
+  double cache_bytes = 0;
+  bool breaker_open = false;
+};
+
+class PrometheusMetrics final : public Metrics, public GatewayMetrics {
+ public:
+  // `routes`: every name a request can carry.
+  explicit PrometheusMetrics(const std::vector<std::string>& routes);
+
+  void add(Counter counter, std::string_view label, std::uint64_t amount) override;
+
+  void request(std::string_view route, int status) override;
+  void upstream_took(std::string_view route, Duration took) override;
+  void duplicate(std::string_view scope) override;
+  void replayed(bool from_memory) override;
+  void misuse() override;
+  void unguarded(std::string_view route) override;
+  void refused(std::string_view problem) override;
+
+  void store_took(std::string_view operation, Duration took);
+  void unknown_records(double count, double oldest_seconds);
+
+  // The text that GET /metrics answers.
+  std::string text(const Gauges& now);
+
+ private:
+  using CounterFamily = prometheus::Family<prometheus::Counter>;
+
+  struct Route {
+    std::array<prometheus::Counter*, 6> by_class{};  // 0: never answered
+    prometheus::Histogram* upstream = nullptr;
+    prometheus::Counter* unguarded = nullptr;
+  };
+
+  CounterFamily& counters(const char* name, const char* help);
+  prometheus::Gauge& gauge(const char* name, const char* help);
+  const Route* route_of(std::string_view name) const;
+
+  prometheus::Registry registry_;
+  std::map<Counter, CounterFamily*> by_counter_;
+  std::map<std::string, Route, std::less<>> routes_;
+  std::map<std::string, prometheus::Histogram*, std::less<>> store_;
+  prometheus::Counter* replays_memory_;
+  prometheus::Counter* replays_store_;
+  prometheus::Counter* misuse_;
+  CounterFamily* refused_;
+  CounterFamily* duplicates_;
+  std::mutex scopes_mutex_;
+  std::map<std::string, prometheus::Counter*, std::less<>> scopes_;
+  prometheus::Gauge* unknown_;
+  prometheus::Gauge* unknown_oldest_;
+  prometheus::Gauge* connections_;
+  prometheus::Gauge* cache_bytes_;
+  prometheus::Gauge* breaker_;
+};
+
+}  // namespace pawl::gateway

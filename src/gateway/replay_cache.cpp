@@ -1,0 +1,98 @@
+#include "src/gateway/replay_cache.hpp"
+
+namespace pawl::gateway {
+namespace {
+
+// The scope comes first with its length, so that no two pairs share a name.
+std::string name_of(const Scope& scope, const Key& key) {
+  std::string name;
+  name.reserve(scope.text.size() + key.text.size() + 8);
+  name.append(std::to_string(scope.text.size())).append(":");
+  name.append(scope.text).append(key.text);
+  return name;
+}
+
+std::size_t bytes_of(const Cached& cached, const std::string& name) {
+  constexpr std::size_t nodes = 256;  // list node, map node, shared_ptr block
+  std::size_t bytes = nodes + sizeof(Cached) + 2 * name.size() + cached.fingerprint.text.size() +
+                      cached.request_id.size();
+  for (const Header& header : cached.response.headers) {
+    bytes += sizeof(Header) + header.name.size() + header.value.size();
+  }
+  if (cached.response.body) bytes += cached.response.body->size();
+  return bytes;
+}
+
+}  // namespace
+
+ReplayCache::ReplayCache(std::size_t bytes_max) : shard_bytes_max_(bytes_max / shard_count) {}
+
+ReplayCache::Shard& ReplayCache::shard_of(const std::string& name) {
+  return shards_[std::hash<std::string_view>{}(name) % shard_count];
+}
+
+std::shared_ptr<const Cached> ReplayCache::find(const Scope& scope, const Key& key) {
+  if (shard_bytes_max_ == 0) return nullptr;
+  const std::string name = name_of(scope, key);
+  Shard& shard = shard_of(name);
+  const std::lock_guard lock(shard.mutex);
+  const auto found = shard.by_name.find(name);
+  if (found == shard.by_name.end()) return nullptr;
+  shard.recent.splice(shard.recent.begin(), shard.recent, found->second);
+  return found->second->cached;
+}
+
+void ReplayCache::keep(const Record& record) {
+  const auto* completed = std::get_if<Completed>(&record.state);
+  if (completed == nullptr || shard_bytes_max_ == 0) return;
+  auto cached = std::make_shared<Cached>();
+  cached->fingerprint = record.fingerprint;
+  cached->rules = record.policy.fingerprint;
+  cached->response = completed->response;
+  cached->request_id = pawl::request_id(record);
+  cached->expires_at = record.expires_at;
+  Entry entry;
+  entry.name = name_of(record.scope, record.key);
+  entry.bytes = bytes_of(*cached, entry.name);
+  entry.cached = std::move(cached);
+  if (entry.bytes > shard_bytes_max_) return;
+
+  Shard& shard = shard_of(entry.name);
+  const std::lock_guard lock(shard.mutex);
+  const auto old = shard.by_name.find(entry.name);
+  if (old != shard.by_name.end()) {
+    const auto place = old->second;
+    shard.bytes -= place->bytes;
+    shard.by_name.erase(old);
+    shard.recent.erase(place);
+  }
+  shard.bytes += entry.bytes;
+  shard.recent.push_front(std::move(entry));
+  shard.by_name[shard.recent.front().name] = shard.recent.begin();
+  while (shard.bytes > shard_bytes_max_) {
+    const Entry& last = shard.recent.back();
+    shard.bytes -= last.bytes;
+    shard.by_name.erase(last.name);
+    shard.recent.pop_back();
+  }
+}
+
+void ReplayCache::clear() {
+  for (Shard& shard : shards_) {
+    const std::lock_guard lock(shard.mutex);
+    shard.by_name.clear();
+    shard.recent.clear();
+    shard.bytes = 0;
+  }
+}
+
+std::size_t ReplayCache::bytes() const {
+  std::size_t all = 0;
+  for (const Shard& shard : shards_) {
+    const std::lock_guard lock(shard.mutex);
+    all += shard.bytes;
+  }
+  return all;
+}
+
+}  // namespace pawl::gateway

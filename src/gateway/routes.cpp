@@ -1,0 +1,101 @@
+#include "src/gateway/routes.hpp"
+
+#include <algorithm>
+
+namespace pawl::gateway {
+namespace {
+
+int hex_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+bool is_unreserved(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+         c == '.' || c == '_' || c == '~';
+}
+
+// Takes the next segment off `rest`, which starts with '/'.
+std::string_view next_segment(std::string_view& rest) {
+  rest.remove_prefix(1);
+  const std::size_t end = std::min(rest.find('/'), rest.size());
+  const std::string_view segment = rest.substr(0, end);
+  rest.remove_prefix(end);
+  return segment;
+}
+
+bool is_variable(const std::string& segment) {
+  return segment.size() > 2 && segment.front() == '{' && segment.back() == '}';
+}
+
+bool fits(const std::vector<std::string>& segments, bool any_rest, std::string_view path) {
+  for (const std::string& wanted : segments) {
+    if (path.empty()) return false;
+    const std::string_view segment = next_segment(path);
+    if (is_variable(wanted) ? segment.empty() : segment != wanted) return false;
+  }
+  return any_rest ? !path.empty() : path.empty();
+}
+
+}  // namespace
+
+std::string plain_path(std::string_view path) {
+  std::string plain;
+  plain.reserve(path.size());
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (path[i] == '%' && i + 2 < path.size()) {
+      const char decoded = static_cast<char>(hex_value(path[i + 1]) * 16 + hex_value(path[i + 2]));
+      if (is_unreserved(decoded)) {
+        plain += decoded;
+        i += 2;
+        continue;
+      }
+    }
+    plain += path[i];
+  }
+  return plain;
+}
+
+Routes::Routes(const config::Config& config) : routes_(config.routes) {
+  fallback_.match = "* /*";
+  fallback_.name = "default";
+  fallback_.method = "*";
+  fallback_.path = "/*";
+  fallback_.policy = config.policy;
+  for (const config::Route& route : routes_) {
+    Pattern pattern;
+    pattern.route = &route;
+    std::string_view rest = route.path;
+    while (!rest.empty()) {
+      const std::string_view segment = next_segment(rest);
+      if (segment == "*" && rest.empty()) {
+        pattern.any_rest = true;
+      } else {
+        pattern.segments.emplace_back(segment);
+      }
+    }
+    patterns_.push_back(std::move(pattern));
+  }
+}
+
+const config::Route& Routes::find(std::string_view method, std::string_view path) const {
+  if (patterns_.empty()) return fallback_;
+  const bool escaped = path.find('%') != std::string_view::npos;
+  const std::string plain = escaped ? plain_path(path) : std::string();
+  if (escaped) path = plain;
+  for (const Pattern& pattern : patterns_) {
+    const config::Route& route = *pattern.route;
+    if (route.method != "*" && route.method != method) continue;
+    if (path.starts_with('/') && fits(pattern.segments, pattern.any_rest, path)) return route;
+  }
+  return fallback_;
+}
+
+const config::Route* Routes::named(std::string_view name) const {
+  const auto found = std::ranges::find(routes_, name, &config::Route::name);
+  return found == routes_.end() ? nullptr : &*found;
+}
+
+}  // namespace pawl::gateway

@@ -1,0 +1,45 @@
+// What one scope may ask of this node: new keys a second, keys at work at once, lookups a second.
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "pawl/core/key.hpp"
+#include "src/config/config.hpp"
+
+namespace pawl::gateway {
+
+class ScopeLimits {
+ public:
+  enum class Verdict { granted, too_fast, too_many };
+
+  // Before a reservation. Granted: `finished` must follow, with whether it was new work after all.
+  Verdict start(const Scope& scope, const config::RoutePolicy& policy, BootTime now);
+  void finished(const Scope& scope, const config::RoutePolicy& policy, bool was_new_work);
+
+  bool may_look_up(const Scope& scope, const config::RoutePolicy& policy, BootTime now);
+
+ private:
+  // Refilled at `rate` a second, up to one second's worth, at least one.
+  struct Bucket {
+    double tokens = -1;  // not used yet
+    BootTime filled_at{};
+    bool take(double rate, BootTime now);
+  };
+  struct Usage {
+    Bucket new_keys;
+    Bucket lookups;
+    std::size_t active = 0;
+    BootTime used_at{};
+  };
+
+  Usage& usage_of(const Scope& scope, BootTime now);
+  void forget_idle(BootTime now);
+
+  std::mutex mutex_;
+  std::unordered_map<std::string, Usage> scopes_;
+};
+
+}  // namespace pawl::gateway
