@@ -11,6 +11,8 @@ namespace {
 
 namespace net = boost::asio;
 
+constexpr std::chrono::milliseconds gather_max{2};
+
 constexpr auto quietly = net::as_tuple(net::use_awaitable);
 
 void answer_all(const Writes& batch, StoreError error) {
@@ -51,6 +53,7 @@ Task<void> Lane::run() {
     const std::shared_ptr<Connection> connection = co_await link_.get(Deadline::max());
     if (!connection) continue;
     co_await gather();
+    if (stopped_) break;
     Writes batch = queue_.take();
     if (batch.empty()) {  // all that waits is about keys that another lane has on its way
       idle_.expires_at(Deadline::max());
@@ -60,20 +63,21 @@ Task<void> Lane::run() {
     const Deadline start = std::chrono::steady_clock::now();
     co_await write(batch);
     finish(batch);
+    const Deadline end = std::chrono::steady_clock::now();
     rows_before_ = batch.size();
-    took_before_ = std::chrono::steady_clock::now() - start;
+    gather_until_ = end + std::min<Deadline::duration>((end - start) / 4, gather_max);
   }
 }
 
 // The callers of the last batch were woken together and most come back at once. A batch that
 // started with the first of them would make all the others wait for it to commit; so a lane that
-// was busy lets them come, for a small part of what that would cost. A lone write waits for nobody.
+// was busy lets them come, for a small part of what that would cost. A lone write waits for nobody,
+// nor does one that comes later.
 Task<void> Lane::gather() {
   if (rows_before_ < 2) co_return;
-  const std::size_t enough = std::min(rows_before_, context_.options.batch_rows_max);
-  const Deadline patience = std::chrono::steady_clock::now() + took_before_ / 4;
-  while (!stopped_ && queue_.size() < enough && std::chrono::steady_clock::now() < patience) {
-    idle_.expires_at(patience);
+  while (!stopped_ && queue_.size() < rows_before_ &&
+         std::chrono::steady_clock::now() < gather_until_) {
+    idle_.expires_at(gather_until_);
     co_await idle_.async_wait(quietly);
   }
 }

@@ -40,7 +40,7 @@ class Lane {
   Link link_;
   boost::asio::steady_timer idle_;
   std::size_t rows_before_ = 0;  // of the last batch
-  std::chrono::steady_clock::duration took_before_{0};
+  Deadline gather_until_{};
   bool stopped_ = false;
 };
 
