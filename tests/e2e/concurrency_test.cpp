@@ -45,7 +45,7 @@ TEST_P(Concurrency, TwoHundredIdenticalPostsToOneNode) {
   EXPECT_EQ(told.at(201) + (told.contains(409) ? told.at(409) : 0), 200);
   EXPECT_EQ(upstream.effects(payment.key), 1U);
   EXPECT_EQ(post(gateway.port(), payment).value("Idempotent-Replayed"), "true");
-  EXPECT_EQ(metric(gateway, "pawl_reserve_total{decision=\"execute\"}"), 1);
+  EXPECT_EQ(metric(gateway, "pawl_reserve_total{decision=\"created\"}"), 1);
 }
 
 TEST_P(Concurrency, TwoHundredIdenticalPostsToThreeNodes) {
