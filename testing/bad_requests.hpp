@@ -5,6 +5,7 @@
 // D Transfer-Encoding, E chunked body, F target and Host, G connection control.
 #pragma once
 
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,9 @@ std::vector<RawRequest> bad_transfer_encodings();  // D
 std::vector<RawRequest> bad_chunks();              // E
 std::vector<RawRequest> bad_targets();             // F
 std::vector<RawRequest> bad_connections();         // G
+
+// gtest prints a row by its number.
+inline void PrintTo(const RawRequest& request, std::ostream* out) { *out << request.row; }
 
 // All of them.
 std::vector<RawRequest> bad_requests();

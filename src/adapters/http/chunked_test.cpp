@@ -47,7 +47,8 @@ TEST(Chunked, IsNeverDoneBeforeItsLastByte) {
 
 TEST(Chunked, LeavesWhatFollowsToTheNextMessage) {
   const std::string_view body = "5\r\nhello\r\n0\r\n\r\n";
-  const std::string both = std::string(body) + "GET /stolen HTTP/1.1\r\n";
+  std::string both(body);
+  both += "GET /stolen HTTP/1.1\r\n";
   EXPECT_EQ(read(both).used, body.size());
 }
 

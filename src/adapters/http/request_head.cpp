@@ -77,8 +77,9 @@ constexpr std::array single_valued{
 
 // Some upstreams read '_' (or any character that is no letter and no digit) as '-': the twin of a
 // field we act on would mean something there that nobody checked here.
+bool is_odd(char c) { return c != '-' && !is_digit(c) && !is_alpha(c); }
+
 bool is_twin_of_known(std::string_view name) {
-  const auto is_odd = [](char c) { return c != '-' && !is_digit(c) && !is_alpha(c); };
   if (std::ranges::none_of(name, is_odd)) return false;
   std::string dashed(name);
   std::ranges::replace_if(dashed, is_odd, '-');
@@ -156,6 +157,16 @@ std::optional<Refusal> read_expectation(RequestHead& head) {
 }
 
 }  // namespace
+
+bool is_doubtful(const RequestHead& head, std::string_view name) {
+  const auto dashed = [](char c) { return is_odd(c) ? '-' : lower(c); };
+  const auto count = std::ranges::count_if(head.fields, [&](const Field& field) {
+    return std::ranges::equal(field.name, name, {}, dashed, dashed);
+  });
+  const auto is_it = [&](const std::string& listed) { return same_word(listed, name); };
+  const bool exact = find(head.fields, name).has_value();
+  return count > 1 || (count == 1 && !exact) || std::ranges::any_of(head.connection, is_it);
+}
 
 Expected<std::optional<std::size_t>, Refusal> HeadScanner::scan(std::string_view so_far) {
   // What is past the limit is not looked at: the verdict may not hang on how the bytes arrived.
