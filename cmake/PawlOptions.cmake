@@ -25,6 +25,10 @@ if(PAWL_SANITIZE)
   target_compile_options(pawl_options INTERFACE -fsanitize=${PAWL_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(pawl_options INTERFACE -fsanitize=${PAWL_SANITIZE})
 endif()
+if(PAWL_FUZZ)
+  # Without it libFuzzer sees no coverage and only guesses.
+  target_compile_options(pawl_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 find_program(PAWL_CCACHE ccache)
 if(PAWL_CCACHE)

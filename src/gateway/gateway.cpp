@@ -144,6 +144,7 @@ Task<void> Gateway::pass(Passage& passage) {
   passage.line.evidence = to_text(passed.evidence);
   if (!passed.problem) co_return;
   const Response response = problem(passage, std::move(*passed.problem));
+  passage.line.status = response.status;
   co_await passage.request.answer(response);
 }
 

@@ -9,6 +9,21 @@ namespace {
 
 constexpr Duration limit_retry_after = std::chrono::seconds(1);
 
+// Every charset that a lower-cased media type names, or seems to: a reader may take any of them.
+bool names_utf8_only(std::string_view type) {
+  constexpr std::string_view word = "charset";
+  for (std::size_t at = type.find(word); at != type.npos; at = type.find(word)) {
+    type.remove_prefix(at + word.size());
+    std::string_view name = http::trimmed(type.substr(0, type.find(';')));
+    if (!name.starts_with('=')) return false;
+    name.remove_prefix(1);
+    if (name != "utf-8" && name != "\"utf-8\"" && name != "us-ascii" && name != "\"us-ascii\"") {
+      return false;
+    }
+  }
+  return true;
+}
+
 // The body is hashed as it was sent: a coding or a charset would make two meanings of one body, or
 // one of two.
 std::optional<ProblemDetails> check_coding(const http::Fields& fields) {
@@ -21,12 +36,7 @@ std::optional<ProblemDetails> check_coding(const http::Fields& fields) {
                           {}};
   }
   const std::string type = http::lowered(http::find(fields, "Content-Type").value_or(""));
-  const std::size_t charset = type.find("charset=");
-  if (charset == std::string::npos || !is_json(type)) return std::nullopt;
-  std::string_view name = std::string_view(type).substr(charset + 8);
-  name = name.substr(0, name.find(';'));
-  if (name.starts_with('"')) name = name.substr(1, name.find('"', 1) - 1);
-  if (http::trimmed(name) == "utf-8" || http::trimmed(name) == "us-ascii") return std::nullopt;
+  if (!is_json(type) || names_utf8_only(type)) return std::nullopt;
   return ProblemDetails{Problem::body_invalid, "JSON is sent in UTF-8.", 415, {}};
 }
 
@@ -34,8 +44,12 @@ std::optional<ProblemDetails> check_coding(const http::Fields& fields) {
 class Forwarded final : public http::RequestWriter {
  public:
   Forwarded(const http::ClientRequest& request, const config::RoutePolicy& policy,
-            std::string_view content, std::string_view pseudonym)
-      : request_(request), policy_(policy), content_(content), pseudonym_(pseudonym) {}
+            std::string_view content, const Shared& shared, const http::UpstreamPool& upstream)
+      : request_(request),
+        policy_(policy),
+        content_(content),
+        pseudonym_(shared.pseudonym),
+        default_host_(upstream.authority()) {}
 
   std::string head(const Record& attempt) override {
     Headers extra;
@@ -44,6 +58,7 @@ class Forwarded final : public http::RequestWriter {
     http::ForwardOptions options;
     options.pseudonym = pseudonym_;
     options.client = request_.client;
+    options.default_host = default_host_;
     options.names_key = !derived;
     options.drops_override = true;
     options.extra = &extra;
@@ -69,6 +84,7 @@ class Forwarded final : public http::RequestWriter {
   const config::RoutePolicy& policy_;
   std::string_view content_;
   std::string_view pseudonym_;
+  std::string_view default_host_;
 };
 
 }  // namespace
@@ -78,7 +94,12 @@ std::optional<ProblemDetails> Gateway::identify(Passage& passage) {
   const http::Fields& fields = passage.request.head.fields;
   const Callers& callers = shared_.callers;
   std::optional<std::string_view> credential;
-  if (!callers.header().empty()) credential = http::find(fields, callers.header());
+  if (!callers.header().empty()) {
+    if (http::is_doubtful(passage.request.head, callers.header())) {
+      return ProblemDetails{Problem::bad_request, "The caller's credential is ambiguous.", {}, {}};
+    }
+    credential = http::find(fields, callers.header());
+  }
   const std::optional<std::string> caller = callers.caller_of(credential);
   if (!caller) return ProblemDetails{Problem::unauthenticated, "", {}, {}};
   passage.scope = scope_of(*caller, passage.route);
@@ -108,15 +129,17 @@ Task<bool> Gateway::read_body(Passage& passage, std::optional<ProblemDetails> tr
   if (!(trouble && waits) && !known_too_large) {
     Expected<std::string, http::BodyTrouble> body =
         co_await request.read_body(passage.policy.body_limit);
-    if (!body && !body.error().refusal) {  // cut off, or too slow: nobody is left to be told
+    const std::optional<http::Refusal> refusal =
+        body ? std::nullopt : http::refusal_of(std::move(body.error()));
+    if (!body && !refusal) {  // cut off: nobody is left to be told
       request.fail();
       passage.line.trouble = "the body did not arrive";
       co_return false;
     }
-    if (!body) {
-      const http::Refusal& refusal = *body.error().refusal;
-      trouble = ProblemDetails{refusal.problem, refusal.detail, refusal.status, std::nullopt};
+    if (refusal) {
+      trouble = ProblemDetails{refusal->problem, refusal->detail, refusal->status, std::nullopt};
       request.close_after();
+      request.stream().revive();
     } else {
       passage.body = std::move(*body);
     }
@@ -206,7 +229,7 @@ Task<Response> Gateway::reserve_and_execute(Passage& passage) {
   request.method = passage.request.head.method;
   request.path = passage.request.head.path;
   request.route = passage.route.name;
-  Forwarded forwarded(passage.request, passage.policy, passage.body, shared_.pseudonym);
+  Forwarded forwarded(passage.request, passage.policy, passage.body, shared_, upstream_);
   http::CallOptions options;
   options.connect_timeout = passage.policy.upstream_connect_timeout;
   options.idle_max = passage.policy.upstream_idle;

@@ -1,4 +1,6 @@
 // What the gateway itself answers on the public listener: everything below /_pawl/.
+#include <algorithm>
+
 #include "src/adapters/http/syntax.hpp"
 #include "src/gateway/json_object.hpp"
 #include "src/gateway/passage.hpp"
@@ -30,6 +32,12 @@ std::string unescaped(std::string_view text) {
     }
   }
   return out;
+}
+
+// Stores are asked only for what they can hold: some fail on text that is not UTF-8.
+bool could_be_key(const Key& key) {
+  return !key.text.empty() && key.text.size() <= key_bytes_max &&
+         std::ranges::all_of(key.text, [](char c) { return c >= 0x20 && c <= 0x7E; });
 }
 
 std::optional<std::string> query_value(std::string_view query, std::string_view name) {
@@ -145,6 +153,7 @@ Task<Response> Gateway::key_state(Passage& passage, std::string_view escaped_key
   if (route == nullptr) co_return plain_problem(404, "No such route");
   const Scope scope = scope_of(*caller, *route);
   const Key key{unescaped(escaped_key)};
+  if (!could_be_key(key)) co_return plain_problem(404, "No such key");
   passage.line.key = log_name(scope, key);
   if (!shared_.limits.may_look_up(scope, route->policy, clock_.now())) {
     ProblemDetails limited{Problem::rate_limited, "", {}, std::chrono::seconds(1)};

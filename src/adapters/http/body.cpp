@@ -10,6 +10,12 @@ Refusal body_too_large(std::size_t bytes_max) {
           {}};
 }
 
+std::optional<Refusal> refusal_of(BodyTrouble trouble) {
+  if (trouble.refusal) return std::move(trouble.refusal);
+  if (trouble.io != Io::timed_out) return std::nullopt;
+  return Refusal{Problem::bad_request, "The body did not arrive in time.", 408};
+}
+
 BodyReader::BodyReader(Stream& stream, Framing framing, std::uint64_t length)
     : stream_(stream),
       framing_(framing),

@@ -21,7 +21,9 @@ class BodyReader {
  public:
   BodyReader(Stream& stream, Framing framing, std::uint64_t length);
 
-  [[nodiscard]] bool done() const { return done_; }
+  // All of it has been read and nothing of it is left in the stream: what comes next there is the
+  // next message.
+  [[nodiscard]] bool done() const { return done_ && used_ == 0; }
 
   // The next piece; empty only when done. Valid until the next call or any read of the stream.
   Task<Expected<std::string_view, BodyTrouble>> next();
@@ -40,6 +42,9 @@ class BodyReader {
   std::size_t used_ = 0;  // of what has arrived, consumed with the next call
   bool done_;
 };
+
+// What the client is told about it; nothing if nobody is left to be told.
+std::optional<Refusal> refusal_of(BodyTrouble trouble);
 
 // "The body is over the limit of N bytes."
 Refusal body_too_large(std::size_t bytes_max);

@@ -123,7 +123,7 @@ void append_request(std::string& out, const RequestHead& head, const ForwardOpti
   out.append(head.method).append(" ").append(head.path);
   if (head.has_query) out.append("?").append(head.query);
   out.append(" HTTP/1.1\r\n");
-  append_field(out, "Host", head.host);
+  append_field(out, "Host", head.host.empty() ? options.default_host : head.host);
   const bool bounded_hops = head.method == "OPTIONS";
   bool has_proto = false;
   for (const Field& field : head.fields) {
@@ -190,7 +190,8 @@ void append_answer_head(std::string& out, const Response& response, const Answer
   append_status_line(out, response.status);
   bool dated = false;
   for (const Header& header : response.headers) {
-    if (same_word(header.name, "Content-Length")) continue;
+    if (same_word(header.name, "Content-Length") || is_hop_by_hop(header.name, {})) continue;
+    if (!is_token(header.name) || !is_field_value(header.value)) continue;
     if (same_word(header.name, "Date")) dated = true;
     append_field(out, header.name, header.value);
   }

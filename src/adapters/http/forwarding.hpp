@@ -18,6 +18,7 @@ bool is_hop_by_hop(std::string_view name, const std::vector<std::string>& connec
 struct ForwardOptions {
   std::string_view pseudonym;      // in Via; another node's differs, so that a loop is seen
   std::string_view client;         // its address, for X-Forwarded-For
+  std::string_view default_host;   // for an HTTP/1.0 request that named none
   bool names_key = true;           // false: the Idempotency-Key is given in `extra`
   bool drops_override = false;     // of the method: it would execute something else than was hashed
   const Headers* extra = nullptr;  // added at the end
@@ -39,7 +40,8 @@ void append_field(std::string& out, std::string_view name, std::string_view valu
 // The field Date, now.
 void append_date(std::string& out);
 
-// A whole answer's head. `body_bytes`: nothing for answers that have no body at all (204, 304).
+// A whole answer's head. Framing and hop-by-hop fields are ours; of the answer's own, only what is
+// a field on the wire is written: it may have been stored by others, long ago.
 struct AnswerOptions {
   bool keep_alive = true;
 };

@@ -58,6 +58,10 @@ struct Refusal {
   std::optional<int> status;  // where it is not the problem's usual one
 };
 
+// True where the upstream may see another value of that field than the first one, or none: it is
+// there twice, under a name that some take for it ('_' for '-'), or Connection lists it.
+bool is_doubtful(const RequestHead& head, std::string_view name);
+
 struct HeadLimits {
   std::size_t head_bytes_max = std::size_t{64} << 10;
   std::size_t field_count_max = 200;

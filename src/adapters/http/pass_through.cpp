@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "src/adapters/http/forwarding.hpp"
+#include "src/adapters/http/syntax.hpp"
 
 namespace pawl::http {
 namespace {
@@ -18,18 +19,28 @@ Passed trouble(Problem problem, int status, std::string detail, Evidence evidenc
   return passed;
 }
 
+Passed refused(Refusal refusal) {
+  Passed passed;
+  passed.evidence = Evidence::sent;
+  passed.problem =
+      ProblemDetails{refusal.problem, std::move(refusal.detail), refusal.status, std::nullopt};
+  return passed;
+}
+
 std::string chunk_head(std::size_t bytes) {
   char text[20];
   const int length = std::snprintf(text, sizeof text, "%zx\r\n", bytes);
   return {text, static_cast<std::size_t>(length)};
 }
 
-std::string request_head(const ClientRequest& request, const PassOptions& options) {
+std::string request_head(const ClientRequest& request, const PassOptions& options,
+                         std::string_view default_host) {
   std::string out;
   out.reserve(1024);
   ForwardOptions forward;
   forward.pseudonym = options.pseudonym;
   forward.client = request.client;
+  forward.default_host = default_host;
   append_request(out, request.head, forward);
   switch (request.head.framing) {
     case Framing::length:
@@ -43,14 +54,17 @@ std::string request_head(const ClientRequest& request, const PassOptions& option
   return out;
 }
 
-// The client's body, piece by piece. False: it cannot be completed.
+// The client's body, piece by piece. Only the time spent on the upstream counts against it.
 enum class Copied { all, client_failed, upstream_failed };
-Task<Copied> copy_request_body(ClientRequest& request, Stream& upstream,
-                               const PassOptions& options) {
+Task<Copied> copy_request_body(ClientRequest& request, Stream& upstream, const PassOptions& options,
+                               BodyTrouble& trouble) {
   const bool chunked = request.head.framing == Framing::chunked;
   for (;;) {
     const Expected<std::string_view, BodyTrouble> piece = co_await request.next_piece();
-    if (!piece) co_return Copied::client_failed;
+    if (!piece) {
+      trouble = piece.error();
+      co_return Copied::client_failed;
+    }
     if (piece->empty()) break;
     upstream.expires_at(upstream.now() + options.timeout);
     const std::string head = chunked ? chunk_head(piece->size()) : std::string();
@@ -61,11 +75,21 @@ Task<Copied> copy_request_body(ClientRequest& request, Stream& upstream,
       sent = co_await upstream.write(parts);
     }
     if (sent.io != Io::ok) co_return Copied::upstream_failed;
+    upstream.expires_never();
   }
   if (!chunked) co_return Copied::all;
   const Parts last{"0\r\n\r\n", {}};
+  upstream.expires_at(upstream.now() + options.timeout);
   const Stream::Sent sent = co_await upstream.write(last);
   co_return sent.io == Io::ok ? Copied::all : Copied::upstream_failed;
+}
+
+// The length that this answer may name: of its body, or of the body it would have had.
+std::optional<std::uint64_t> length_of(const ResponseHead& answer) {
+  if (answer.framing == Framing::length) return answer.length;
+  if (answer.framing != Framing::none || answer.status == 204) return std::nullopt;
+  const std::optional<std::string_view> named = find(answer.fields, "Content-Length");
+  return named ? read_decimal(*named) : std::nullopt;
 }
 
 // The first part of the answer: its head, with framing that this client understands.
@@ -76,13 +100,15 @@ std::string answer_head(const ResponseHead& answer, ClientRequest& request, bool
   bool dated = false;
   for (const Field& field : answer.fields) {
     if (is_hop_by_hop(field.name, answer.connection)) continue;
-    if (same_field_name(field.name, "Date")) dated = true;
-    if (same_field_name(field.name, "Content-Length") && answer.framing == Framing::until_close) {
-      continue;
-    }
+    if (same_word(field.name, "Content-Length")) continue;
+    if (same_word(field.name, "Date")) dated = true;
     append_field(out, field.name, field.value);
   }
   if (!dated) append_date(out);
+  if (const std::optional<std::uint64_t> length = length_of(answer)) {
+    append_field(out, "Content-Length", std::to_string(*length));
+  }
+  if (!request.body_done()) request.close_after();
   chunked = answer.framing == Framing::chunked || answer.framing == Framing::until_close;
   if (chunked && request.head.minor_version == 0) {
     chunked = false;  // HTTP/1.0 knows the end of a body by the end of the connection
@@ -103,9 +129,13 @@ Task<bool> copy_answer(const ResponseHead& answer, Stream& upstream, ClientReque
   for (;;) {
     upstream.expires_at(upstream.now() + options.timeout);
     const Expected<std::string_view, BodyTrouble> piece = co_await body.next();
+    upstream.expires_never();
     if (!piece) {
       const Parts head_only{pending, {}};
+      request.stream().expires_at(upstream.now() + request.limits().write_timeout);
       co_await request.stream().write(head_only);
+      const bool ends_by_close = !chunked && answer.framing != Framing::length;
+      if (ends_by_close) request.stream().reset();
       co_return false;
     }
     const bool last = piece->empty();
@@ -116,6 +146,7 @@ Task<bool> copy_answer(const ResponseHead& answer, Stream& upstream, ClientReque
     const Parts parts{pending, *piece};
     const Stream::Sent sent = co_await request.stream().write(parts);
     if (sent.io != Io::ok) co_return false;
+    request.stream().expires_never();
     if (last) co_return true;
     pending = chunked ? "\r\n" : "";
   }
@@ -130,7 +161,7 @@ bool may_be_sent_again(const RequestHead& head) {
 }  // namespace
 
 Task<Passed> pass_through(ClientRequest& request, UpstreamPool& pool, PassOptions options) {
-  const std::string head = request_head(request, options);
+  const std::string head = request_head(request, options, pool.authority());
   const bool to_head = request.head.method == "HEAD";
   for (bool first_try = true;; first_try = false) {
     std::unique_ptr<Stream> upstream = first_try ? pool.reuse(options.idle_max) : nullptr;
@@ -147,8 +178,16 @@ Task<Passed> pass_through(ClientRequest& request, UpstreamPool& pool, PassOption
     const Parts parts{head, {}};
     const Stream::Sent sent = co_await upstream->write(parts);
     Copied copied = Copied::all;
-    if (sent.io == Io::ok) copied = co_await copy_request_body(request, *upstream, options);
+    BodyTrouble body_trouble;
+    if (sent.io == Io::ok) {
+      copied = co_await copy_request_body(request, *upstream, options, body_trouble);
+    }
     if (copied == Copied::client_failed) {  // what arrived there is cut off: it ends with us
+      if (std::optional<Refusal> refusal = refusal_of(std::move(body_trouble))) {
+        request.close_after();
+        request.stream().revive();
+        co_return refused(std::move(*refusal));
+      }
       request.fail();
       Passed passed;
       passed.evidence = Evidence::sent;

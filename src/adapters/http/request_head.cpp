@@ -75,13 +75,17 @@ std::optional<Refusal> read_request_line(std::string_view line, const HeadLimits
 constexpr std::array single_valued{
     "Host", "Content-Type", "Authorization", "Content-Encoding", "traceparent", "Idempotency-Key"};
 
-// Some upstreams read '_' as '-': the twin of a field we act on would mean something there that
-// nobody checked here.
-bool is_underscore_twin(std::string_view name) {
-  if (name.find('_') == std::string_view::npos) return false;
+// Some upstreams read '_' (or any character that is no letter and no digit) as '-': the twin of a
+// field we act on would mean something there that nobody checked here.
+bool is_odd(char c) { return c != '-' && !is_digit(c) && !is_alpha(c); }
+
+bool is_twin_of_known(std::string_view name) {
+  if (std::ranges::none_of(name, is_odd)) return false;
   std::string dashed(name);
-  std::ranges::replace(dashed, '_', '-');
-  static constexpr std::array acted_on{"Content-Length", "Transfer-Encoding", "Connection"};
+  std::ranges::replace_if(dashed, is_odd, '-');
+  static constexpr std::array acted_on{
+      "Content-Length",         "Transfer-Encoding", "Connection",       "Expect", "Upgrade", "Via",
+      "X-HTTP-Method-Override", "X-HTTP-Method",     "X-Method-Override"};
   const auto is_it = [&](std::string_view known) { return same_word(known, dashed); };
   return std::ranges::any_of(single_valued, is_it) || std::ranges::any_of(acted_on, is_it) ||
          starts_with_word(dashed, "Pawl-") || starts_with_word(dashed, "X-Forwarded-");
@@ -90,9 +94,10 @@ bool is_underscore_twin(std::string_view name) {
 std::optional<Refusal> check_fields(const Fields& fields) {
   std::array<bool, single_valued.size()> seen{};
   for (const Field& field : fields) {
-    if (is_underscore_twin(field.name)) {
-      return Refusal{
-          Problem::bad_request, "A header name has '_' where the known header has '-'.", {}};
+    if (is_twin_of_known(field.name)) {
+      return Refusal{Problem::bad_request,
+                     "A header name has '_' or the like where the known header has '-'.",
+                     {}};
     }
     for (std::size_t i = 0; i < single_valued.size(); ++i) {
       if (!same_word(field.name, single_valued[i])) continue;
@@ -110,11 +115,12 @@ std::optional<Refusal> check_fields(const Fields& fields) {
 
 // A field that a message's meaning hangs on must not vanish on the way because Connection lists it.
 std::optional<Refusal> check_connection(const std::vector<std::string>& members) {
-  static constexpr std::array end_to_end{"idempotency-key", "authorization",    "host",
-                                         "content-type",    "content-length",   "cookie",
-                                         "traceparent",     "content-encoding", "tracestate"};
+  static constexpr std::array end_to_end{"idempotency-key", "authorization", "host",  "cookie",
+                                         "traceparent",     "tracestate",    "range", "expect"};
   for (const std::string& member : members) {
-    if (std::ranges::find(end_to_end, member) != end_to_end.end()) {
+    const bool kept = std::ranges::find(end_to_end, member) != end_to_end.end() ||
+                      member.starts_with("content-") || member.starts_with("if-");
+    if (kept) {
       return Refusal{Problem::bad_request, "Connection may not list " + member + ".", {}};
     }
   }
@@ -127,7 +133,7 @@ std::optional<Refusal> read_host(RequestHead& head) {
     if (head.minor_version == 0) return std::nullopt;
     return Refusal{Problem::bad_request, "The Host header is missing.", {}};
   }
-  if (!is_authority(*host)) {
+  if (host->empty() || !is_authority(*host)) {
     return Refusal{Problem::bad_request, "The Host header is not a host and port.", {}};
   }
   if (!head.host.empty() && !same_word(head.host, *host)) {
@@ -138,24 +144,39 @@ std::optional<Refusal> read_host(RequestHead& head) {
 }
 
 std::optional<Refusal> read_expectation(RequestHead& head) {
-  const std::optional<std::string_view> expected = find(head.fields, "Expect");
-  if (!expected || head.minor_version == 0) return std::nullopt;
-  if (!same_word(*expected, "100-continue")) {
-    return Refusal{Problem::expectation_failed, "The only expectation known is 100-continue.", {}};
+  if (head.minor_version == 0) return std::nullopt;
+  for (const Field& field : head.fields) {
+    if (!same_word(field.name, "Expect")) continue;
+    if (!same_word(field.value, "100-continue")) {
+      return Refusal{
+          Problem::expectation_failed, "The only expectation known is 100-continue.", {}};
+    }
+    head.expects_continue = true;
   }
-  head.expects_continue = true;
   return std::nullopt;
 }
 
 }  // namespace
 
+bool is_doubtful(const RequestHead& head, std::string_view name) {
+  const auto dashed = [](char c) { return is_odd(c) ? '-' : lower(c); };
+  const auto count = std::ranges::count_if(head.fields, [&](const Field& field) {
+    return std::ranges::equal(field.name, name, {}, dashed, dashed);
+  });
+  const auto is_it = [&](const std::string& listed) { return same_word(listed, name); };
+  const bool exact = find(head.fields, name).has_value();
+  return count > 1 || (count == 1 && !exact) || std::ranges::any_of(head.connection, is_it);
+}
+
 Expected<std::optional<std::size_t>, Refusal> HeadScanner::scan(std::string_view so_far) {
+  // What is past the limit is not looked at: the verdict may not hang on how the bytes arrived.
+  const bool too_long = so_far.size() > bytes_max_;
+  so_far = so_far.substr(0, bytes_max_);
   for (; scanned_ < so_far.size(); ++scanned_) {
     const char c = so_far[scanned_];
-    if (scanned_ >= bytes_max_) break;
     if (c != '\r' && c != '\n') continue;
     if (c == '\n') return refuse("A line ends in LF without CR.");
-    if (scanned_ + 1 == so_far.size()) return std::optional<std::size_t>{};
+    if (scanned_ + 1 == so_far.size()) break;  // its LF may be the next byte
     if (so_far[scanned_ + 1] != '\n') return refuse("A CR stands alone.");
     const bool empty_line = scanned_ == line_start_;
     line_start_ = scanned_ + 2;
@@ -166,7 +187,7 @@ Expected<std::optional<std::size_t>, Refusal> HeadScanner::scan(std::string_view
     }
     if (!empty_line) first_line_over_ = true;
   }
-  if (so_far.size() <= bytes_max_) return std::optional<std::size_t>{};
+  if (!too_long) return std::optional<std::size_t>{};
   if (first_line_over_) {
     return refuse("The header section is too large.", Problem::headers_too_large);
   }

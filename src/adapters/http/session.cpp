@@ -9,6 +9,8 @@ constexpr std::string_view continue_line = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr std::size_t linger_bytes_max = std::size_t{256} << 10;
 constexpr Duration linger_time = std::chrono::seconds(2);
 constexpr char tls_handshake = 0x16;
+constexpr std::size_t body_bytes_per_timeout = std::size_t{64} << 10;
+constexpr std::size_t write_bytes_per_timeout = std::size_t{256} << 10;
 
 std::string address_of(const boost::asio::ip::tcp::socket& socket) {
   boost::system::error_code error;
@@ -40,17 +42,29 @@ Task<Expected<std::string, BodyTrouble>> ClientRequest::read_body(std::size_t by
     trouble.io = Io::broken;
     co_return Unexpected{std::move(trouble)};
   }
-  co_return co_await body_.read_whole(bytes_max);
+  Expected<std::string, BodyTrouble> body = co_await body_.read_whole(bytes_max);
+  stream_.expires_never();
+  co_return body;
 }
 
 Task<Expected<std::string_view, BodyTrouble>> ClientRequest::next_piece() {
-  stream_.expires_at(stream_.now() + limits_.body_timeout);
+  const BootTime asked_at = stream_.now();
+  stream_.expires_at(asked_at + body_time_left_);
   if (!co_await send_continue()) {
     BodyTrouble trouble;
     trouble.io = Io::broken;
     co_return Unexpected{std::move(trouble)};
   }
-  co_return co_await body_.next();
+  const Expected<std::string_view, BodyTrouble> piece = co_await body_.next();
+  stream_.expires_never();
+  if (!piece) co_return piece;
+  body_time_left_ -= stream_.now() - asked_at;
+  body_bytes_in_time_ += piece->size();
+  if (body_bytes_in_time_ >= body_bytes_per_timeout) {
+    body_bytes_in_time_ = 0;
+    body_time_left_ = limits_.body_timeout;
+  }
+  co_return piece;
 }
 
 Task<void> ClientRequest::answer(const Response& response) {
@@ -61,11 +75,17 @@ Task<void> ClientRequest::answer(const Response& response) {
   bytes.reserve(512);
   append_answer_head(bytes, response, options);
   const bool bodiless = head.method == "HEAD" || response.status == 204 || response.status == 304;
-  stream_.expires_at(stream_.now() + limits_.write_timeout);
-  const std::array<std::string_view, 2> parts{
-      bytes, bodiless ? std::string_view{} : std::string_view(response.body)};
-  const Stream::Sent sent = co_await stream_.write(parts);
-  if (sent.io != Io::ok) failed_ = true;
+  std::string_view first = bytes;
+  std::string_view rest = bodiless ? std::string_view{} : std::string_view(response.body);
+  do {  // a large answer to a slow client is not late as long as it moves
+    const std::array<std::string_view, 2> parts{first, rest.substr(0, write_bytes_per_timeout)};
+    stream_.expires_at(stream_.now() + limits_.write_timeout);
+    const Stream::Sent sent = co_await stream_.write(parts);
+    if (sent.io != Io::ok) failed_ = true;
+    first = {};
+    rest.remove_prefix(parts[1].size());
+  } while (!rest.empty() && !failed_);
+  stream_.expires_never();
 }
 
 Session::Session(boost::asio::ip::tcp::socket socket, Deadlines& deadlines, Handler& handler,
@@ -92,6 +112,7 @@ Task<void> Session::run() {
 // True if the connection may serve another request.
 Task<bool> Session::serve_one() {
   idle_ = true;
+  stream_.release_room();
   stream_.expires_at(stream_.now() + limits_.idle_timeout);
   if (stream_.arrived().empty()) {
     const Io io = co_await stream_.read_more();
@@ -119,6 +140,8 @@ Task<bool> Session::serve_one() {
     co_await refuse(head.error());
     co_return false;
   }
+  // What follows takes as long as it takes: reading and writing have deadlines of their own.
+  stream_.expires_never();
   ClientRequest request(stream_, limits_, std::move(*head), client_);
   if (draining_) request.close_after();
   co_await handler_.handle(request);

@@ -34,7 +34,8 @@ class ClientRequest {
   // The body, asked for with 100 Continue if the client waits for that. A refusal closes the
   // connection.
   Task<Expected<std::string, BodyTrouble>> read_body(std::size_t bytes_max);
-  // For streaming: the same, piece by piece.
+  // For streaming: the same, piece by piece. `body_timeout` is for each 64 KiB of it, and only the
+  // time spent waiting for the client counts.
   Task<Expected<std::string_view, BodyTrouble>> next_piece();
 
   // The whole answer. Exactly one, or `answered_by_hand` after writing to the stream oneself.
@@ -57,6 +58,8 @@ class ClientRequest {
   Stream& stream_;
   const SessionLimits& limits_;
   BodyReader body_;
+  Duration body_time_left_ = limits_.body_timeout;
+  std::size_t body_bytes_in_time_ = 0;
   bool continued_ = false;
   bool keep_alive_ = true;
   bool failed_ = false;

@@ -43,6 +43,12 @@ void Stream::make_room() {
   capacity_ = capacity;
 }
 
+void Stream::release_room() {
+  if (end_ > 0 || capacity_ <= room_first) return;
+  in_.reset();
+  capacity_ = 0;
+}
+
 Task<Io> Stream::read_more() {
   if (timed_out_) co_return Io::timed_out;
   make_room();
@@ -78,6 +84,12 @@ bool Stream::idle_and_alive() {
 
 void Stream::close() {
   boost::system::error_code ignored;
+  socket_.close(ignored);
+}
+
+void Stream::reset() {
+  boost::system::error_code ignored;
+  socket_.set_option(net::socket_base::linger(true, 0), ignored);
   socket_.close(ignored);
 }
 

@@ -31,6 +31,9 @@ class Stream final : public Deadlines::Entry {
   [[nodiscard]] std::string_view arrived() const { return {in_.get() + begin_, end_ - begin_}; }
   void consume(std::size_t bytes);
 
+  // Gives back the room that a large message needed, if nothing is in it.
+  void release_room();
+
   // Waits for more bytes to arrive.
   Task<Io> read_more();
 
@@ -49,6 +52,8 @@ class Stream final : public Deadlines::Entry {
 
   // Both directions, at once. Pending operations end with an error.
   void close();
+  // As close, but so that the other side cannot take it for an orderly end.
+  void reset();
   // Says that nothing more is coming, so that the other side can read what it was sent.
   void shut_down_sending();
 

@@ -17,7 +17,11 @@ constexpr Duration idle_max_time = std::chrono::seconds(30);
 }  // namespace
 
 UpstreamPool::UpstreamPool(UpstreamAddress address, Deadlines& deadlines)
-    : address_(std::move(address)), deadlines_(deadlines) {}
+    : address_(std::move(address)), deadlines_(deadlines) {
+  const bool v6 = address_.host.find(':') != std::string::npos;
+  authority_ = v6 ? "[" + address_.host + "]" : address_.host;
+  authority_ += ":" + std::to_string(address_.port);
+}
 
 std::unique_ptr<Stream> UpstreamPool::reuse(Duration idle_max) {
   while (!idle_.empty()) {
@@ -32,6 +36,7 @@ std::unique_ptr<Stream> UpstreamPool::reuse(Duration idle_max) {
 void UpstreamPool::keep(std::unique_ptr<Stream> stream) {
   if (idle_.size() >= idle_max_count) return;
   stream->expires_never();
+  stream->release_room();
   stream->idle_since = deadlines_.now();
   idle_.push_back(std::move(stream));
 }
@@ -68,6 +73,7 @@ Task<Expected<std::unique_ptr<Stream>, std::string>> UpstreamPool::connect(BootT
     if (!error) {
       boost::system::error_code ignored;
       stream->socket().set_option(net::ip::tcp::no_delay(true), ignored);
+      stream->expires_never();
       co_return stream;
     }
     const bool late = deadlines_.now() >= deadline;

@@ -33,12 +33,15 @@ class UpstreamPool {
   void prune();
 
   Deadlines& deadlines() { return deadlines_; }
+  // "host:port", as a Host field has it.
+  [[nodiscard]] const std::string& authority() const { return authority_; }
 
  private:
   using Endpoint = boost::asio::ip::tcp::endpoint;
   Task<Expected<std::vector<Endpoint>, std::string>> resolve();
 
   UpstreamAddress address_;
+  std::string authority_;
   Deadlines& deadlines_;
   std::vector<std::unique_ptr<Stream>> idle_;  // the most recent last
 };
