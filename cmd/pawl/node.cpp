@@ -210,6 +210,7 @@ std::string Node::metrics_text() {
   gateway::Gauges now;
   now.connections = static_cast<double>(count_.all());
   now.cache_bytes = static_cast<double>(shared_.cache.bytes());
+  now.waiting = static_cast<double>(shared_.flights.waiting());
   now.breaker_open = shared_.breaker.open();
   return metrics_.text(now);
 }

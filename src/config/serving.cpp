@@ -17,11 +17,9 @@ struct NotYet {
   CallerFrom from = CallerFrom::single;
 };
 
-constexpr std::array<NotYet, 10> not_yet{{
+constexpr std::array<NotYet, 9> not_yet{{
     {"mode = \"async\"", [](const RoutePolicy& p) { return p.mode == Mode::async; }},
     {"mode = \"observe\"", [](const RoutePolicy& p) { return p.mode == Mode::observe; }},
-    {"in_flight = \"wait\"",
-     [](const RoutePolicy& p) { return p.in_flight == WhenInFlight::wait; }},
     {"transactional = true", [](const RoutePolicy& p) { return p.transactional; }},
     {"near_duplicates = \"refuse\"",
      [](const RoutePolicy& p) { return p.near_duplicates == NearDuplicates::refuse; }},

@@ -23,6 +23,7 @@ Response Gateway::render_guarded(Passage& passage, const Guarded& guarded) {
                    shared_.metrics.duplicate(passage.scope.text);
                    const Reservation& found = refused.reservation;
                    const DecisionKind kind = kind_of(found.decision);
+                   passage.decided = kind;
                    passage.line.decision = to_text(kind);
                    if (kind == DecisionKind::replay) {
                      shared_.cache.keep(found.record);
@@ -40,6 +41,7 @@ Response Gateway::render_guarded(Passage& passage, const Guarded& guarded) {
                    } else {
                      shared_.breaker.failed(clock_.now());
                    }
+                   passage.decided = DecisionKind::execute;
                    passage.line.decision = to_text(DecisionKind::execute);
                    passage.line.evidence = to_text(evidence_of(executed.outcome));
                    return render_executed(passage, executed);

@@ -16,6 +16,7 @@
 #include "src/config/config.hpp"
 #include "src/gateway/breaker.hpp"
 #include "src/gateway/callers.hpp"
+#include "src/gateway/flights.hpp"
 #include "src/gateway/metrics.hpp"
 #include "src/gateway/replay_cache.hpp"
 #include "src/gateway/request_log.hpp"
@@ -45,6 +46,7 @@ struct Shared {
   ReplayCache cache;
   Breaker breaker;
   ScopeLimits limits;
+  Flights flights;
 };
 
 // One per thread, on top of that thread's engine and connections.
@@ -80,7 +82,14 @@ class Gateway final : public http::Handler {
   Task<bool> read_body(Passage& passage, std::optional<ProblemDetails> trouble);
   std::optional<Response> from_memory(Passage& passage);
   Task<Response> reserve_and_execute(Passage& passage);
-  Task<Response> look_only(Passage& passage, Problem instead);
+  // What is there already; for new work `instead`, or nothing of note where there is none.
+  Task<Response> look_only(Passage& passage, std::optional<Problem> instead);
+  // in_flight = "wait"
+  Task<Response> take_turns(Passage& passage);
+  Task<Response> lead(Passage& passage, BootTime until);
+  Task<void> wait_for_leader(Passage& passage, std::shared_ptr<Flights::Waiter> waiter,
+                             BootTime until);
+  Response still_in_flight(Passage& passage);
   Response render_guarded(Passage& passage, const Guarded& guarded);
   Response render_executed(Passage& passage, const Executed& executed);
   Response problem(Passage& passage, ProblemDetails details);

@@ -177,6 +177,8 @@ Task<void> Gateway::guard(Passage& passage) {
     std::optional<Response> replay = from_memory(passage);
     if (replay) {
       response = std::move(*replay);
+    } else if (passage.policy.in_flight == WhenInFlight::wait) {
+      response = co_await take_turns(passage);
     } else {
       response = co_await reserve_and_execute(passage);
     }
@@ -242,7 +244,7 @@ Task<Response> Gateway::reserve_and_execute(Passage& passage) {
 
 // In place of a reservation for a scope that is over its limit: a replay is served, new work is
 // not, and nothing is written.
-Task<Response> Gateway::look_only(Passage& passage, Problem instead) {
+Task<Response> Gateway::look_only(Passage& passage, std::optional<Problem> instead) {
   Request request;
   request.scope = passage.scope;
   request.key = passage.key;
@@ -259,8 +261,9 @@ Task<Response> Gateway::look_only(Passage& passage, Problem instead) {
     const Guarded refused = Refused{std::move(**seen)};
     co_return render_guarded(passage, refused);
   }
-  passage.line.trouble = slug_of(instead);
-  ProblemDetails limited{instead, "", {}, limit_retry_after};
+  if (!instead) co_return Response{};
+  passage.line.trouble = slug_of(*instead);
+  ProblemDetails limited{*instead, "", {}, limit_retry_after};
   co_return problem(passage, std::move(limited));
 }
 
