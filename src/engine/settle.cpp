@@ -30,8 +30,10 @@ bool may_still_settle(const Record& record) {
 // reaper that has read the earlier one would delete it before its time.
 bool already_released(const Record& current, const Outcome& outcome) {
   if (mutant(Mutant::released_again)) return false;
-  return status_of(current) == Status::failed_retryable &&
-         classify(outcome, current.policy) == Settling::release;
+  const bool waits_again =
+      status_of(current) == Status::pending && std::holds_alternative<NotSent>(outcome);
+  return waits_again || (status_of(current) == Status::failed_retryable &&
+                         classify(outcome, current.policy) == Settling::release);
 }
 
 bool same_answer(const Record& stored, const Record& ours) {
