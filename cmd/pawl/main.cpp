@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
   int exit_code = pawl::cmd::exit_ok;
   pawl::cmd::add_config(app, exit_code);
   pawl::cmd::add_serve(app, exit_code);
+  pawl::cmd::add_worker(app, exit_code);
   pawl::cmd::add_demo(app, exit_code);
   pawl::cmd::add_fingerprint(app, exit_code);
   pawl::cmd::add_migrate(app, exit_code);

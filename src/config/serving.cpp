@@ -17,8 +17,7 @@ struct NotYet {
   CallerFrom from = CallerFrom::single;
 };
 
-constexpr std::array<NotYet, 9> not_yet{{
-    {"mode = \"async\"", [](const RoutePolicy& p) { return p.mode == Mode::async; }},
+constexpr std::array<NotYet, 8> not_yet{{
     {"mode = \"observe\"", [](const RoutePolicy& p) { return p.mode == Mode::observe; }},
     {"transactional = true", [](const RoutePolicy& p) { return p.transactional; }},
     {"near_duplicates = \"refuse\"",

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <list>
 #include <string>
 
@@ -47,6 +48,7 @@ struct Shared {
   Breaker breaker;
   ScopeLimits limits;
   Flights flights;
+  std::function<void()> accepted = [] {};  // an async request was stored: a worker may look
 };
 
 // One per thread, on top of that thread's engine and connections.
@@ -82,6 +84,7 @@ class Gateway final : public http::Handler {
   Task<bool> read_body(Passage& passage, std::optional<ProblemDetails> trouble);
   std::optional<Response> from_memory(Passage& passage);
   Task<Response> reserve_and_execute(Passage& passage);
+  static StoredRequest kept_request(const Passage& passage);
   // What is there already; for new work `instead`, or nothing of note where there is none.
   Task<Response> look_only(Passage& passage, std::optional<Problem> instead);
   // in_flight = "wait"

@@ -54,7 +54,7 @@ class GatewayTest : public ::testing::Test {
   explicit GatewayTest(StoreKind kind);
 
   // One more node on this test's store, in front of this test's upstream.
-  ServeProcess& start(const Settings& settings = {});
+  ServeProcess& start(const Settings& settings = {}, bool worker = false);
   [[nodiscard]] const std::string& store_url() const { return store_url_; }
   [[nodiscard]] const std::string& database() const { return database_; }
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_.path(); }
