@@ -55,10 +55,11 @@ TEST_F(Serving, ListeningToOthersNeedsAChoiceOfCaller) {
 }
 
 TEST_F(Serving, SaysWhatIsNotBuiltYetAndWhereItIsUsed) {
-  EXPECT_EQ(why_not(upstream + "[policy]\nmode = \"observe\"\n[[route]]\nmatch = \"POST /a\"\n"
-                               "mode = \"async\"\n[[route]]\nmatch = \"POST /b\"\nname = \"b\"\n"),
-            "pawl serve does not do mode = \"async\" yet (route \"POST /a\")\n"
-            "pawl serve does not do mode = \"observe\" yet ([policy], route \"b\")\n");
+  EXPECT_EQ(
+      why_not(upstream + "[policy]\nmax_request_age = \"1m\"\nrequest_time = \"header:X-At\"\n"
+                         "[[route]]\nmatch = \"POST /a\"\nmax_request_age = \"off\"\n"
+                         "[[route]]\nmatch = \"POST /b\"\nname = \"b\"\n"),
+      "pawl serve does not do max_request_age yet ([policy], route \"b\")\n");
   EXPECT_EQ(why_not(upstream + "[caller]\nfrom = \"mtls\"\nclient_ca_file = \"x\""),
             "pawl serve does not do from = \"mtls\" yet ([caller])\n");
 }
