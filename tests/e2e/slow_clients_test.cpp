@@ -1,4 +1,7 @@
 // Clients that take their time, or more than their share.
+#include <stop_token>
+#include <thread>
+
 #include "tests/e2e/wire_fixture.hpp"
 
 namespace pawl::e2e {
@@ -12,6 +15,13 @@ const std::string key = "slow-client-0123456789";
 std::string head_of(std::size_t length) {
   return "POST /pay HTTP/1.1\r\nHost: a\r\nIdempotency-Key: " + key +
          "\r\nContent-Length: " + std::to_string(length) + "\r\n\r\n";
+}
+
+// Never pauses for as long as any timeout, and never gets anywhere.
+void drip(RawClient& client, const std::string& drop, const std::stop_token& stop) {
+  while (!stop.stop_requested() && client.send(drop)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
 }
 
 class SlowClients : public OwnGateway {};
@@ -29,14 +39,11 @@ TEST_F(SlowClients, AreToldThatTheirHeaderTookTooLong) {  // B19
 TEST_F(SlowClients, CannotBuyTimeForAHeaderByteByByte) {
   start(short_times);
   RawClient client(gateway().port());
-  const std::string drip = "X-Drip: 1\r\n";
   client.send("POST /pay HTTP/1.1\r\nHost: a\r\n");
-  std::thread dripping([&] {
-    while (client.send(drip)) std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  });
+  const std::jthread dripping(
+      [&](const std::stop_token& stop) { drip(client, "X-Drip: 1\r\n", stop); });
   const HttpAnswer answer = client.read_answer();
   EXPECT_EQ(answer.status, 408);
-  dripping.join();
 }
 
 TEST_F(SlowClients, AreToldThatTheirBodyTookTooLong) {
@@ -54,12 +61,9 @@ TEST_F(SlowClients, CannotHoldAStreamedBodyOpenByteByByte) {
   start(short_times);
   RawClient client(gateway().port());
   client.send("PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n");
-  std::thread dripping([&] {
-    while (client.send("x")) std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  });
+  const std::jthread dripping([&](const std::stop_token& stop) { drip(client, "x", stop); });
   const HttpAnswer answer = client.read_answer();
   EXPECT_EQ(answer.status, 408);
-  dripping.join();
   EXPECT_EQ(upstream.count(), 0U);
 }
 
@@ -81,9 +85,12 @@ TEST_F(SlowClients, AreNotThoseWhoWaitForASlowUpstream) {
   RawClient streamed(gateway().port());
   streamed.send("PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
   upstream.wait_for(3);
-  RawClient slow(gateway().port());  // when its time is up, so is that of those before it
-  slow.send(head_of(5) + "hel");
-  EXPECT_EQ(slow.read_answer().status, 408);
+  // When their time is up, one after the other, so is that of those before them.
+  for (int i = 0; i < 2; ++i) {
+    RawClient slow(gateway().port());
+    slow.send(head_of(5) + "hel");
+    EXPECT_EQ(slow.read_answer().status, 408);
+  }
   gate->release();
   EXPECT_EQ(guarded.read_answer().body, "at last");
   EXPECT_EQ(passed.read_answer().body, "at last");
@@ -95,10 +102,11 @@ TEST_F(SlowClients, MayPauseBetweenPiecesForLongerThanTheUpstreamMay) {
   RawClient client(gateway().port());
   client.send("PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello");
   upstream.wait_for_connections(1);
-  // When the upstream's time for another request is up, so it would be for ours.
+  // When the upstream's time for others is up, one after the other, so it would be for ours.
   upstream.behave([](const testing::ReceivedRequest& request) {
     return request.method == "GET" ? Behaviour::hang() : Behaviour::answer(201, request.body);
   });
+  EXPECT_EQ(testing::get(gateway().port(), "/hangs").status, 504);
   EXPECT_EQ(testing::get(gateway().port(), "/hangs").status, 504);
   client.send("world");
   EXPECT_EQ(client.read_answer().body, "helloworld");
