@@ -102,6 +102,8 @@ Node::Node(const config::Config& config, OpenStore store)
 
 Node::~Node() {
   for (const auto& worker : workers_) worker->join();
+  // Its threads may still be letting go of the event loops they have just woken: they end first.
+  store_.store.reset();
 }
 
 Expected<Done, std::string> Node::open() {
@@ -162,7 +164,7 @@ bool Node::drain() {
     net::post(worker->context, [&sessions = worker->sessions] { sessions.drain(); });
   }
   const auto deadline = std::chrono::steady_clock::now() + config_.drain_timeout;
-  const bool finished = wait_until([&] { return count_.all() == 0; }, deadline);
+  const bool finished = wait_until([&] { return under_way() == 0; }, deadline);
   for (const auto& worker : workers_) worker->stop_passes();
   const bool quiet = wait_until(
       [&] {
@@ -177,11 +179,17 @@ bool Node::drain() {
   if (finished && quiet) {
     log_.say("info", "drained");
   } else {
-    log_.say("warning", std::to_string(count_.all()) +
+    log_.say("warning", std::to_string(under_way()) +
                             " requests were still under way at drain_timeout; their leases will "
                             "lapse and their records follow their policy");
   }
   return finished && quiet;
+}
+
+std::size_t Node::under_way() const {
+  std::size_t all = count_.all();
+  for (const auto& worker : workers_) all += worker->gateway.late();
+  return all;
 }
 
 std::vector<std::string> Node::not_ready() const {

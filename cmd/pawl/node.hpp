@@ -84,6 +84,8 @@ class Node {
  private:
   void wait_for_signal();
   bool drain();
+  // Requests and outcomes that are not recorded yet.
+  [[nodiscard]] std::size_t under_way() const;
   [[nodiscard]] std::vector<std::string> not_ready() const;
   std::string metrics_text();
 

@@ -38,6 +38,7 @@ int run(const Options& options) {
   }
   const config::Config& config = read->config;
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is the store's trouble, not our end
   raise_descriptor_limit();
   Expected<OpenStore, std::string> store = open_store(config.store, config.allow_lossy_store);
   if (!store) {

@@ -35,7 +35,11 @@ Response Gateway::render_guarded(Passage& passage, const Guarded& guarded) {
                    return render(found.decision, found.record, passage.dialect());
                  },
                  [&](const Executed& executed) {
-                   shared_.breaker.succeeded();
+                   if (executed.settlement) {
+                     shared_.breaker.succeeded();
+                   } else {
+                     shared_.breaker.failed(clock_.now());
+                   }
                    passage.line.decision = to_text(DecisionKind::execute);
                    passage.line.evidence = to_text(evidence_of(executed.outcome));
                    return render_executed(passage, executed);
@@ -82,6 +86,7 @@ void Gateway::remember_late(const Executed& executed) {
   const std::size_t bytes = bytes_of(executed.outcome);
   if (!executed.lease || late_bytes_ + bytes > late_bytes_max) return;
   late_bytes_ += bytes;
+  ++late_count_;
   late_.push_back({executed.lease, executed.outcome, bytes, clock_.now() + late_for});
 }
 
@@ -93,6 +98,7 @@ Task<void> Gateway::settle_late() {
     const StoreResult<Settlement> settled = co_await engine_.settle(*late.lease, late.outcome);
     if (settled || clock_.now() >= late.give_up_at) {
       late_bytes_ -= late.bytes;
+      --late_count_;
       waiting.pop_front();
       continue;
     }

@@ -19,6 +19,34 @@ bool ends_here(const http::RequestHead& head) {
   return hops && http::read_decimal(*hops) == std::uint64_t{0};
 }
 
+// For a path segment or a query's value: only what stands for itself in both.
+void append_escaped(std::string& out, std::string_view text) {
+  static constexpr std::string_view digits = "0123456789ABCDEF";
+  for (const char c : text) {
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                       c == '-' || c == '.' || c == '_' || c == '~';
+    if (plain) {
+      out += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      out += '%';
+      out += digits[byte >> 4U];
+      out += digits[byte & 15U];
+    }
+  }
+}
+
+// Where a caller reads what became of its key.
+std::string status_url(const Key& key, const config::Route& route) {
+  std::string url = "/_pawl/v1/keys/";
+  append_escaped(url, key.text);
+  if (route.policy.key_scope == config::KeyScope::caller_route) {
+    url += "?route=";
+    append_escaped(url, route.name);
+  }
+  return url;
+}
+
 }  // namespace
 
 RequestContent Gateway::Passage::content() const {
@@ -36,6 +64,7 @@ Dialect Gateway::Passage::dialect() const {
   dialect.in_flight = policy.in_flight;
   dialect.key_as_sent = std::string(key_as_sent);
   dialect.request_id = request_id;
+  if (policy.in_flight == WhenInFlight::accepted) dialect.status_url = status_url(key, route);
   return dialect;
 }
 

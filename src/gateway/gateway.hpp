@@ -5,6 +5,7 @@
 // for new work -> execute; see docs/life-of-a-request.md.
 #pragma once
 
+#include <atomic>
 #include <list>
 #include <string>
 
@@ -63,7 +64,8 @@ class Gateway final : public http::Handler {
 
   // Outcomes whose clients were told 503 because the store was away: tried once more each.
   Task<void> settle_late();
-  [[nodiscard]] std::size_t late() const { return late_.size(); }
+  // How many of them there are. From any thread.
+  [[nodiscard]] std::size_t late() const { return late_count_; }
 
  private:
   // One request on its way, and what will be said about it in the log.
@@ -100,6 +102,7 @@ class Gateway final : public http::Handler {
   Entropy& entropy_;
   std::list<Late> late_;
   std::size_t late_bytes_ = 0;
+  std::atomic<std::size_t> late_count_ = 0;
 };
 
 }  // namespace pawl::gateway
