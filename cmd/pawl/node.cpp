@@ -104,6 +104,8 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
 
 Node::~Node() {
   for (const auto& worker : workers_) worker->join();
+  // Its threads may still be letting go of the event loops they have just woken: they end first.
+  store_.store.reset();
 }
 
 Expected<Done, std::string> Node::open() {

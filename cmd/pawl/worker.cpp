@@ -57,12 +57,15 @@ void Worker::repeat(Pass pass, Duration every) {
 }
 
 Task<void> Worker::repeat_until_stopped(Pass pass, Duration every) {
-  while (!stopping_) {
-    ++busy_;
+  for (;;) {
+    ++busy_;  // before the look: whoever stops us sees that we are at it, or we see that we must
+              // not
+    if (stopping_) break;
     co_await (this->*pass)();
     --busy_;
     co_await clock.sleep_until(clock.now() + every);
   }
+  --busy_;
 }
 
 Task<void> Worker::renew() { static_cast<void>(co_await engine.renew()); }

@@ -183,6 +183,7 @@ Task<void> Gateway::guard(Passage& passage) {
   Response response;
   if (!made) {
     passage.request.close_after();
+    passage.line.trouble = slug_of(Problem::body_invalid);
     std::string detail = "The body is not valid JSON: " + made.error().what + " at byte " +
                          std::to_string(made.error().at_byte) + ".";
     ProblemDetails invalid{Problem::body_invalid, std::move(detail), {}, {}};

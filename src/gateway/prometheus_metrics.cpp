@@ -20,26 +20,65 @@ struct Described {
   const char* name;
   const char* label;  // nullptr: none
   const char* help;
+  std::vector<const char*> values;  // of the label, known beforehand
 };
 
-constexpr std::array described{
-    Described{Counter::reserve, "pawl_reserve_total", "decision",
-              "Reservations by what was decided"},
-    Described{Counter::store_error, "pawl_store_errors_total", "kind",
-              "Store operations that failed"},
-    Described{Counter::settled, "pawl_settled_total", "how",
-              "Executions by what became of their record"},
-    Described{Counter::late_answer, "pawl_late_answers_total", nullptr,
-              "Answers that came after their lease was over and still counted"},
-    Described{Counter::double_execution, "pawl_possible_double_executions_total", "evidence",
-              "Outcomes of owners whose record had been taken over: look into each"},
-    Described{Counter::completed_without_commit, "pawl_completed_without_commit_total", nullptr,
-              "2xx answers on transactional routes without pawl.complete"},
-    Described{Counter::zombie, "pawl_zombies_total", "became", "Leases that ended without a word"},
-    Described{Counter::pruned, "pawl_pruned_total", "how", "Records past their retention"},
-    Described{Counter::resolved, "pawl_reconcile_total", "result", "Unknown outcomes resolved"},
-    Described{Counter::lease_lost, "pawl_leases_lost_total", nullptr,
-              "Renewals that found the record gone"}};
+// With every value the label has: a series that appears with its first event has no increase to
+// alert on.
+const std::vector<Described>& described() {
+  static const std::vector<Described> all{
+      {Counter::reserve,
+       "pawl_reserve_total",
+       "decision",
+       "Reservations by what was decided",
+       {"created", "replay", "in_progress", "key_misuse", "unknown", "expired"}},
+      {Counter::store_error,
+       "pawl_store_errors_total",
+       "kind",
+       "Store operations that failed",
+       {"unavailable", "contended", "in_doubt", "unreadable"}},
+      {Counter::settled,
+       "pawl_settled_total",
+       "how",
+       "Executions by what became of their record",
+       {"complete", "release", "doubt"}},
+      {Counter::late_answer,
+       "pawl_late_answers_total",
+       nullptr,
+       "Answers that came after their lease was over and still counted",
+       {}},
+      {Counter::double_execution,
+       "pawl_possible_double_executions_total",
+       "evidence",
+       "Outcomes of owners whose record had been taken over: look into each",
+       {"sent", "answered"}},
+      {Counter::completed_without_commit,
+       "pawl_completed_without_commit_total",
+       nullptr,
+       "2xx answers on transactional routes without pawl.complete",
+       {}},
+      {Counter::zombie,
+       "pawl_zombies_total",
+       "became",
+       "Leases that ended without a word",
+       {"unknown", "failed_retryable", "pending"}},
+      {Counter::pruned,
+       "pawl_pruned_total",
+       "how",
+       "Records past their retention",
+       {"deleted", "tombstone", "abandoned", "unknown"}},
+      {Counter::resolved,
+       "pawl_reconcile_total",
+       "result",
+       "Unknown outcomes resolved",
+       {"completed", "not_executed", "refused"}},
+      {Counter::lease_lost,
+       "pawl_leases_lost_total",
+       nullptr,
+       "Renewals that found the record gone",
+       {}}};
+  return all;
+}
 
 }  // namespace
 
@@ -52,10 +91,11 @@ prometheus::Gauge& PrometheusMetrics::gauge(const char* name, const char* help) 
 }
 
 PrometheusMetrics::PrometheusMetrics(const std::vector<std::string>& routes) {
-  for (const Described& each : described) {
+  for (const Described& each : described()) {
     CounterFamily& family = counters(each.name, each.help);
     by_counter_[each.counter] = &family;
     if (each.label == nullptr) family.Add({});
+    for (const char* value : each.values) family.Add({{each.label, value}});
   }
   CounterFamily& requests = counters("pawl_requests_total", "Requests by route and status class");
   CounterFamily& unguarded =
@@ -98,7 +138,7 @@ void PrometheusMetrics::add(Counter counter, std::string_view label, std::uint64
   const auto found = by_counter_.find(counter);
   PAWL_CHECK(found != by_counter_.end());
   const char* name = nullptr;
-  for (const Described& each : described) {
+  for (const Described& each : described()) {
     if (each.counter == counter) name = each.label;
   }
   prometheus::Labels labels;

@@ -22,7 +22,7 @@ struct LogLine {
   std::string key;            // its short hash; empty: none
   std::string_view decision;  // created, replay, ...; empty: not guarded
   std::string_view evidence;  // not_sent, sent, answered; empty: nothing was to be sent
-  std::string_view trouble;   // what went wrong, in our words
+  std::string trouble;        // what went wrong, in our words; outlives whoever says it
   int status = 0;
   Duration took{0};
   Duration upstream_took{0};

@@ -142,8 +142,7 @@ Task<bool> Session::serve_one() {
   }
   // What follows takes as long as it takes: reading and writing have deadlines of their own.
   stream_.expires_never();
-  ClientRequest request(stream_, limits_, std::move(*head), client_);
-  if (draining_) request.close_after();
+  ClientRequest request(stream_, limits_, std::move(*head), client_, draining_);
   co_await handler_.handle(request);
   if (!request.failed() && !request.may_go_on()) co_await linger();
   co_return request.may_go_on();

@@ -21,11 +21,12 @@ struct SessionLimits {
 class ClientRequest {
  public:
   ClientRequest(Stream& stream, const SessionLimits& limits, RequestHead parsed,
-                std::string_view address)
+                std::string_view address, const bool& draining)
       : head(std::move(parsed)),
         client(address),
         stream_(stream),
         limits_(limits),
+        draining_(draining),
         body_(stream, head.framing, head.length) {}
 
   const RequestHead head;
@@ -41,7 +42,8 @@ class ClientRequest {
   // The whole answer. Exactly one, or `answered_by_hand` after writing to the stream oneself.
   Task<void> answer(const Response& response);
   void close_after() { keep_alive_ = false; }
-  [[nodiscard]] bool will_close() const { return !keep_alive_ || !head.keep_alive; }
+  // A drain that began after the request came ends its connection too, and the client is told.
+  [[nodiscard]] bool will_close() const { return !keep_alive_ || !head.keep_alive || draining_; }
 
   Stream& stream() { return stream_; }
   [[nodiscard]] bool body_done() const { return body_.done(); }
@@ -57,6 +59,7 @@ class ClientRequest {
 
   Stream& stream_;
   const SessionLimits& limits_;
+  const bool& draining_;
   BodyReader body_;
   Duration body_time_left_ = limits_.body_timeout;
   std::size_t body_bytes_in_time_ = 0;
