@@ -60,9 +60,11 @@ Task<Copied> copy_request_body(ClientRequest& request, Stream& upstream,
       parts = {"\r\n", {}};
       sent = co_await upstream.write(parts);
     }
+    upstream.expires_never();  // from here on it waits for the client
     if (sent.io != Io::ok) co_return Copied::upstream_failed;
   }
   if (!chunked) co_return Copied::all;
+  upstream.expires_at(upstream.now() + options.timeout);
   const Parts last{"0\r\n\r\n", {}};
   const Stream::Sent sent = co_await upstream.write(last);
   co_return sent.io == Io::ok ? Copied::all : Copied::upstream_failed;
@@ -103,7 +105,9 @@ Task<bool> copy_answer(const ResponseHead& answer, Stream& upstream, ClientReque
   for (;;) {
     upstream.expires_at(upstream.now() + options.timeout);
     const Expected<std::string_view, BodyTrouble> piece = co_await body.next();
+    upstream.expires_never();  // from here on it waits for the client
     if (!piece) {
+      request.stream().expires_at(upstream.now() + request.limits().write_timeout);
       const Parts head_only{pending, {}};
       co_await request.stream().write(head_only);
       co_return false;
@@ -115,6 +119,7 @@ Task<bool> copy_answer(const ResponseHead& answer, Stream& upstream, ClientReque
     request.stream().expires_at(upstream.now() + request.limits().write_timeout);
     const Parts parts{pending, *piece};
     const Stream::Sent sent = co_await request.stream().write(parts);
+    request.stream().expires_never();  // from here on it waits for the upstream
     if (sent.io != Io::ok) co_return false;
     if (last) co_return true;
     pending = chunked ? "\r\n" : "";
@@ -146,6 +151,7 @@ Task<Passed> pass_through(ClientRequest& request, UpstreamPool& pool, PassOption
     upstream->expires_at(upstream->now() + options.timeout);
     const Parts parts{head, {}};
     const Stream::Sent sent = co_await upstream->write(parts);
+    upstream->expires_never();
     Copied copied = Copied::all;
     if (sent.io == Io::ok) copied = co_await copy_request_body(request, *upstream, options);
     if (copied == Copied::client_failed) {  // what arrived there is cut off: it ends with us

@@ -40,7 +40,9 @@ Task<Expected<std::string, BodyTrouble>> ClientRequest::read_body(std::size_t by
     trouble.io = Io::broken;
     co_return Unexpected{std::move(trouble)};
   }
-  co_return co_await body_.read_whole(bytes_max);
+  Expected<std::string, BodyTrouble> body = co_await body_.read_whole(bytes_max);
+  stream_.expires_never();  // the client has done its part: how long ours takes is not its fault
+  co_return body;
 }
 
 Task<Expected<std::string_view, BodyTrouble>> ClientRequest::next_piece() {
@@ -50,7 +52,9 @@ Task<Expected<std::string_view, BodyTrouble>> ClientRequest::next_piece() {
     trouble.io = Io::broken;
     co_return Unexpected{std::move(trouble)};
   }
-  co_return co_await body_.next();
+  const Expected<std::string_view, BodyTrouble> piece = co_await body_.next();
+  stream_.expires_never();
+  co_return piece;
 }
 
 Task<void> ClientRequest::answer(const Response& response) {
@@ -114,6 +118,7 @@ Task<bool> Session::serve_one() {
     }
     co_return false;
   }
+  stream_.expires_never();
   Expected<RequestHead, Refusal> head = parse_request_head(bytes, limits_.head);
   if (!head) {
     co_await refuse(head.error());
