@@ -7,11 +7,18 @@ namespace {
 
 constexpr Duration unknown_retry_after = std::chrono::seconds(5);
 constexpr std::size_t late_bytes_max = std::size_t{64} << 20;
-constexpr Duration late_for = std::chrono::minutes(5);
 
-std::size_t bytes_of(const Outcome& outcome) {
+// What an outcome that waits for the store holds in memory, roughly.
+std::size_t bytes_of(const Record& record, const Outcome& outcome) {
+  constexpr std::size_t fixed = 1024;  // the record, its lease, what lists and strings cost
+  std::size_t bytes = fixed + record.scope.text.size() + record.key.text.size() +
+                      record.path.size() + record.route.size();
   const auto* answered = std::get_if<Answered>(&outcome);
-  return answered == nullptr ? 0 : answered->response.body.size();
+  if (answered == nullptr) return bytes;
+  for (const Header& header : answered->response.headers) {
+    bytes += sizeof header + header.name.size() + header.value.size();
+  }
+  return bytes + answered->response.body.size();
 }
 
 }  // namespace
@@ -85,11 +92,12 @@ Response Gateway::render_executed(Passage& passage, const Executed& executed) {
 }
 
 void Gateway::remember_late(const Executed& executed) {
-  const std::size_t bytes = bytes_of(executed.outcome);
-  if (!executed.lease || late_bytes_ + bytes > late_bytes_max) return;
+  if (!executed.lease) return;
+  const std::size_t bytes = bytes_of(executed.lease->record, executed.outcome);
+  if (late_bytes_ + bytes > late_bytes_max) return;
   late_bytes_ += bytes;
   ++late_count_;
-  late_.push_back({executed.lease, executed.outcome, bytes, clock_.now() + late_for});
+  late_.push_back({executed.lease, executed.outcome, bytes});
 }
 
 Task<void> Gateway::settle_late() {
@@ -98,13 +106,18 @@ Task<void> Gateway::settle_late() {
   while (!waiting.empty()) {
     Late& late = waiting.front();
     const StoreResult<Settlement> settled = co_await engine_.settle(*late.lease, late.outcome);
-    if (settled || clock_.now() >= late.give_up_at) {
+    const bool hopeless = !settled && settled.error() == StoreError::unreadable;
+    if (hopeless) shared_.log.say("warning", "an outcome is lost: its record cannot be read");
+    if (settled || hopeless) {
       late_bytes_ -= late.bytes;
       --late_count_;
       waiting.pop_front();
       continue;
     }
-    late_.splice(late_.end(), waiting);  // still away: none of the others fares better
+    // Still away, most likely: none of the others would fare better now. The next time another one
+    // is the first, in case it is this one's row that is the trouble.
+    waiting.splice(waiting.end(), waiting, waiting.begin());
+    late_.splice(late_.end(), waiting);
   }
 }
 

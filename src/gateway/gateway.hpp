@@ -66,7 +66,8 @@ class Gateway final : public http::Handler {
   Task<void> handle(http::ClientRequest& request) override;
   Response refused(const http::Refusal& refusal) override;
 
-  // Outcomes whose clients were told 503 because the store was away: tried once more each.
+  // Outcomes whose clients were told 503 because the store was away: tried once more each, for as
+  // long as this process lives.
   Task<void> settle_late();
   // How many of them there are. From any thread.
   [[nodiscard]] std::size_t late() const { return late_count_; }
@@ -103,7 +104,6 @@ class Gateway final : public http::Handler {
     std::shared_ptr<Lease> lease;
     Outcome outcome;
     std::size_t bytes = 0;
-    BootTime give_up_at;
   };
 
   Shared& shared_;
