@@ -9,6 +9,12 @@ constexpr Duration unknown_retry_after = std::chrono::seconds(5);
 constexpr std::size_t late_bytes_max = std::size_t{64} << 20;
 constexpr Duration late_for = std::chrono::minutes(5);
 
+// A row that cannot be read, a lost race, or a row that a service's open transaction holds say
+// nothing against the store.
+bool is_away(StoreError error) {
+  return error == StoreError::unavailable || error == StoreError::in_doubt;
+}
+
 std::size_t bytes_of(const Outcome& outcome) {
   const auto* answered = std::get_if<Answered>(&outcome);
   return answered == nullptr ? 0 : answered->response.body.size();
@@ -37,7 +43,7 @@ Response Gateway::render_guarded(Passage& passage, const Guarded& guarded) {
                  [&](const Executed& executed) {
                    if (executed.settlement) {
                      shared_.breaker.succeeded();
-                   } else {
+                   } else if (is_away(executed.settlement.error())) {
                      shared_.breaker.failed(clock_.now());
                    }
                    passage.line.decision = to_text(DecisionKind::execute);
@@ -46,10 +52,7 @@ Response Gateway::render_guarded(Passage& passage, const Guarded& guarded) {
                  },
                  [&](const Unreserved& unreserved) {
                    passage.line.trouble = to_text(unreserved.error);
-                   // A row that cannot be read, or a lost race, says nothing against the store.
-                   const bool away = unreserved.error == StoreError::unavailable ||
-                                     unreserved.error == StoreError::in_doubt;
-                   if (away) shared_.breaker.failed(clock_.now());
+                   if (is_away(unreserved.error)) shared_.breaker.failed(clock_.now());
                    ProblemDetails failed{Problem::store_unavailable, "", {}, Breaker::retry_after};
                    return problem(passage, std::move(failed));
                  }},
@@ -68,6 +71,7 @@ Response Gateway::render_executed(Passage& passage, const Executed& executed) {
   passage.request_id = pawl::request_id(settlement.record);
   if (const auto* lost = std::get_if<Lost>(&executed.outcome)) passage.line.trouble = lost->why;
   if (const auto* none = std::get_if<NotSent>(&executed.outcome)) passage.line.trouble = none->why;
+  if (settlement.uncommitted) passage.line.trouble = "a 2xx without pawl.complete";
   shared_.cache.keep(settlement.record);
   const auto* completed = std::get_if<Completed>(&settlement.record.state);
   if (settlement.recorded || completed == nullptr) {

@@ -55,6 +55,11 @@ class Forwarded final : public http::RequestWriter {
     Headers extra;
     const bool derived = policy_.forward_key == config::ForwardKey::derived;
     if (derived) extra.push_back({"Idempotency-Key", derived_key(attempt)});
+    if (attempt.policy.transactional) {  // what pawl.complete is called with, word for word
+      extra.push_back({"Pawl-Scope", attempt.scope.text});
+      extra.push_back({"Pawl-Key", attempt.key.text});
+      extra.push_back({"Pawl-Fence", std::to_string(attempt.fence.number)});
+    }
     http::ForwardOptions options;
     options.pseudonym = pseudonym_;
     options.client = request_.client;
@@ -111,6 +116,12 @@ std::optional<ProblemDetails> Gateway::identify(Passage& passage) {
   if (!key) {
     return ProblemDetails{
         Problem::key_invalid, explain(key.error(), passage.policy.key_rules), {}, {}};
+  }
+  if (passage.policy.transactional && (key->text.front() == ' ' || key->text.back() == ' ')) {
+    return ProblemDetails{Problem::key_invalid,
+                          "On this route an Idempotency-Key must not start or end with a blank.",
+                          {},
+                          {}};
   }
   passage.key = std::move(*key);
   passage.key_as_sent = *line;
