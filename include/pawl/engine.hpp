@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "pawl/core/decision.hpp"
 #include "pawl/core/outcome.hpp"
@@ -45,13 +46,16 @@ struct Lease {
   BootTime renew_until;  // past this a hung owner does not hold its key any longer
   bool lost = false;     // somebody else settled it or took it over
   SettleOptions settle;  // of its route
+  // When this owner tried to record its answer: a completion of another date is the service's own.
+  std::vector<Instant> completing_at;
 };
 
 // What became of an execution.
 struct Settlement {
-  Record record;            // as it is stored now
-  bool recorded = false;    // our outcome is what is stored
-  bool superseded = false;  // the fence had moved on: our outcome was kept as evidence
+  Record record;             // as it is stored now
+  bool recorded = false;     // our outcome is what is stored
+  bool superseded = false;   // the fence had moved on: our outcome was kept as evidence
+  bool uncommitted = false;  // a 2xx of a transactional route whose service did not complete
 };
 
 struct NotFound {};

@@ -64,6 +64,15 @@ TEST_F(Serving, SaysWhatIsNotBuiltYetAndWhereItIsUsed) {
             "pawl serve does not do from = \"mtls\" yet ([caller])\n");
 }
 
+TEST_F(Serving, ATransactionalRouteNeedsPostgres) {
+  const std::string route = "[[route]]\nmatch = \"POST /a\"\ntransactional = true\n";
+  EXPECT_EQ(
+      why_not(upstream + route),
+      "transactional = true (route \"POST /a\") needs PostgreSQL, where the service completes "
+      "the key in its own transaction; the store is \"sqlite:pawl.db\"\n");
+  EXPECT_EQ(why_not(upstream + "store = \"postgres://db/pawl\"\n" + route), "");
+}
+
 TEST_F(Serving, AFlagWinsAndIsReadAsTheFileIs) {
   Config config = good(upstream);
   EXPECT_TRUE(apply(config, {.listen = "[::1]:1",

@@ -8,6 +8,12 @@ namespace {
 constexpr Duration unknown_retry_after = std::chrono::seconds(5);
 constexpr std::size_t late_bytes_max = std::size_t{64} << 20;
 
+// A row that cannot be read, a lost race, or a row that a service's open transaction holds say
+// nothing against the store.
+bool is_away(StoreError error) {
+  return error == StoreError::unavailable || error == StoreError::in_doubt;
+}
+
 // What an outcome that waits for the store holds in memory, roughly.
 std::size_t bytes_of(const Record& record, const Outcome& outcome) {
   constexpr std::size_t fixed = 1024;  // the record, its lease, what lists and strings cost
@@ -45,7 +51,7 @@ Response Gateway::render_guarded(Passage& passage, const Guarded& guarded) {
                  [&](const Executed& executed) {
                    if (executed.settlement) {
                      shared_.breaker.succeeded();
-                   } else {
+                   } else if (is_away(executed.settlement.error())) {
                      shared_.breaker.failed(clock_.now());
                    }
                    passage.decided = DecisionKind::execute;
@@ -55,10 +61,7 @@ Response Gateway::render_guarded(Passage& passage, const Guarded& guarded) {
                  },
                  [&](const Unreserved& unreserved) {
                    passage.line.trouble = to_text(unreserved.error);
-                   // A row that cannot be read, or a lost race, says nothing against the store.
-                   const bool away = unreserved.error == StoreError::unavailable ||
-                                     unreserved.error == StoreError::in_doubt;
-                   if (away) shared_.breaker.failed(clock_.now());
+                   if (is_away(unreserved.error)) shared_.breaker.failed(clock_.now());
                    ProblemDetails failed{Problem::store_unavailable, "", {}, Breaker::retry_after};
                    return problem(passage, std::move(failed));
                  }},
@@ -77,6 +80,7 @@ Response Gateway::render_executed(Passage& passage, const Executed& executed) {
   passage.request_id = pawl::request_id(settlement.record);
   if (const auto* lost = std::get_if<Lost>(&executed.outcome)) passage.line.trouble = lost->why;
   if (const auto* none = std::get_if<NotSent>(&executed.outcome)) passage.line.trouble = none->why;
+  if (settlement.uncommitted) passage.line.trouble = "a 2xx without pawl.complete";
   shared_.cache.keep(settlement.record);
   const auto* completed = std::get_if<Completed>(&settlement.record.state);
   if (settlement.recorded || completed == nullptr) {

@@ -7,7 +7,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "src/adapters/http/forwarding.hpp"
-#include "src/gateway/derived_key.hpp"
+#include "src/gateway/attempt_headers.hpp"
 
 namespace pawl::gateway {
 namespace {
@@ -48,14 +48,12 @@ class Stored final : public http::RequestWriter {
       parts.fields.push_back({header.name, header.value});
     }
     parts.host = http::find(parts.fields, "Host").value_or(default_host_);
-    Headers extra;
-    const bool derived = forward_key_ == config::ForwardKey::derived;
-    if (derived) extra.push_back({"Idempotency-Key", derived_key(attempt.scope, attempt.key)});
+    const Headers extra = attempt_headers(attempt, forward_key_);
     http::ForwardOptions options;
     options.pseudonym = pseudonym_;
     options.client = "unknown";  // long gone
     options.default_host = default_host_;
-    options.names_key = !derived;
+    options.names_key = forward_key_ == config::ForwardKey::same;
     options.drops_override = true;
     options.extra = &extra;
     std::string out;

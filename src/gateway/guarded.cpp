@@ -3,7 +3,7 @@
 
 #include "src/adapters/http/forwarding.hpp"
 #include "src/adapters/http/syntax.hpp"
-#include "src/gateway/derived_key.hpp"
+#include "src/gateway/attempt_headers.hpp"
 #include "src/gateway/passage.hpp"
 
 namespace pawl::gateway {
@@ -54,14 +54,12 @@ class Forwarded final : public http::RequestWriter {
         default_host_(upstream.authority()) {}
 
   std::string head(const Record& attempt) override {
-    Headers extra;
-    const bool derived = policy_.forward_key == config::ForwardKey::derived;
-    if (derived) extra.push_back({"Idempotency-Key", derived_key(attempt.scope, attempt.key)});
+    const Headers extra = attempt_headers(attempt, policy_.forward_key);
     http::ForwardOptions options;
     options.pseudonym = pseudonym_;
     options.client = request_.client;
     options.default_host = default_host_;
-    options.names_key = !derived;
+    options.names_key = policy_.forward_key == config::ForwardKey::same;
     options.drops_override = true;
     options.extra = &extra;
     std::string out;
@@ -126,6 +124,12 @@ std::optional<ProblemDetails> Gateway::identify(Passage& passage) {
   if (!key) {
     return ProblemDetails{
         Problem::key_invalid, explain(key.error(), passage.policy.key_rules), {}, {}};
+  }
+  if (passage.policy.transactional && (key->text.front() == ' ' || key->text.back() == ' ')) {
+    return ProblemDetails{Problem::key_invalid,
+                          "On this route an Idempotency-Key must not start or end with a blank.",
+                          {},
+                          {}};
   }
   passage.key = std::move(*key);
   passage.key_as_sent = *line;

@@ -82,7 +82,8 @@ GatewayTest::GatewayTest(StoreKind kind) {
 }
 
 ServeProcess& GatewayTest::start(const Settings& settings, bool worker) {
-  const std::string config = "upstream = \"" + upstream.url() + "\"\nstore = \"" + store_url_ +
+  const std::string behind = settings.upstream.empty() ? upstream.url() : settings.upstream;
+  const std::string config = "upstream = \"" + behind + "\"\nstore = \"" + store_url_ +
                              "\"\nallow_lossy_store = true\n" + settings.top + "\n[policy]\n" +
                              settings.policy + "\n" + settings.rest;
   return gateways_.emplace_back(

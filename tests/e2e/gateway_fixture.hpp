@@ -31,9 +31,10 @@ enum class StoreKind { sqlite, postgres };
 
 // The parts of a configuration; every test says only what it is about.
 struct Settings {
-  std::string policy;  // lines of [policy]
-  std::string top;     // lines before any table
-  std::string rest;    // further tables
+  std::string policy;         // lines of [policy]
+  std::string top;            // lines before any table
+  std::string rest;           // further tables
+  std::string upstream = "";  // a URL; empty: this test's own
 };
 
 // The one server of this program. Whoever stops it starts it again.
