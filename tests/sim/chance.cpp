@@ -26,7 +26,7 @@ constexpr std::array<Kind, fault_kinds> kinds{{
     {Fault::policy_change, "policy changed", 0.5},
     {Fault::secret_rotation, "secret or rules changed", 0.2},
     {Fault::pause, "node pauses", 0.1},
-    {Fault::crash, "node crashes", 0.04},
+    {Fault::crash, "node crashes", 0.06},
     {Fault::partition, "node cut off from the store", 0.08},
     {Fault::failover, "store fails over", 0.05},
     {Fault::clock_step, "store clock steps a little", 0.1},
@@ -47,7 +47,8 @@ constexpr std::array<Kind, fault_kinds> kinds{{
     {Fault::upstream_error, "upstream fails with 5xx", 0.2},
     {Fault::upstream_refuses, "upstream refuses", 0.2},
     {Fault::upstream_declines, "upstream declines", 0.2},
-    {Fault::hasty_operator, "hasty operator", 0.5},
+    {Fault::hasty_operator, "hasty operator", 0.9},
+    {Fault::stalled_finding, "node pauses with a finding in hand", 0.9},
 }};
 
 constexpr bool in_order() {

@@ -65,6 +65,7 @@ enum class Fault {
   upstream_refuses,
   upstream_declines,
   hasty_operator,
+  stalled_finding,
   count
 };
 inline constexpr std::size_t fault_kinds = static_cast<std::size_t>(Fault::count);

@@ -106,6 +106,12 @@ void Judge::check_same_fence(KeyStory& story, const Identity& identity, const Re
   if (!may_follow_under_one_fence(from, to)) {
     violated("a record moves only as its states allow", identity, step + " under one fence");
   }
+  // By a resolve, which leaves its author's name: the owner itself would know.
+  const bool called_off =
+      from == Status::unknown && to == Status::failed_retryable && before.owner != after.owner;
+  if (called_off && story.executions[after.fence].effects > 0) {
+    violated("what is called not executed did not happen", identity, "money had moved");
+  }
   // A resolve leaves its author's name, and the execution's owner may still write after it.
   if (before.owner != after.owner && to == Status::in_progress) {
     violated("a new owner brings a new fence", identity, step + " by another owner");

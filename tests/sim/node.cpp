@@ -38,15 +38,15 @@ Process::Fate Node::fate(const char* place) {
   // there.
   const std::string_view where = place;
   const bool delicate = where == "upstream.connect" || where == after_sending ||
-                        where == "upstream.answer" || where == "provider.lookup" ||
-                        finding_in_hand_;
+                        where == "upstream.answer" || where == "provider.lookup";
   const Duration length = stream_.pick(pauses);
   const auto strikes = [&](Fault fault) {
     return outside_.chaos.strikes(fault, stream_) ||
            (delicate &&
             (outside_.chaos.strikes(fault, stream_) || outside_.chaos.strikes(fault, stream_)));
   };
-  if (strikes(Fault::pause)) {
+  const bool stalls = finding_in_hand_ && outside_.chaos.strikes(Fault::stalled_finding, stream_);
+  if (stalls || strikes(Fault::pause)) {
     note("stops for " + in_seconds(length) + " s, waiting at " + place);
     run_->process->pause_until(outside_.scheduler.now() + length);
     return Process::Fate::pauses;
@@ -78,10 +78,10 @@ void Node::start() {
       [this](const char* place) { return fate(place); }, clock_offset_, drift_ppm_, name_, runs_);
   spawn_pass(&Node::renew, 1s);
   spawn_pass(&Node::release_orphans, 2s);
-  spawn_pass(&Node::sweep, 5s);
+  spawn_pass(&Node::sweep, 2s);
   spawn_pass(&Node::reap, reap_every_);
   spawn_pass(&Node::reconcile, reconcile_every_);
-  spawn_pass(&Node::operate, 4s);
+  spawn_pass(&Node::operate, 2s);
   spawn_pass(&Node::work, work_every_);
 }
 

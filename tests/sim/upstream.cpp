@@ -82,7 +82,7 @@ Call::Script Call::draw(const StoredPolicy& policy) {
   script.answer_after = script.act_after + stream_.between(milliseconds(0), milliseconds(50));
   const int error = stream_.pick(errors);
   const bool says_when = stream_.one_in(2);
-  const Duration slow = stream_.between(timeout / 4, timeout);
+  const Duration slow = stream_.between(timeout / 2, timeout);
   const Duration slower = stream_.between(timeout / 4, timeout * 2);
   if (chaos.strikes(Fault::upstream_slow, stream_)) {
     script.act_after = slow;
