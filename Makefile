@@ -15,8 +15,8 @@ setup: ## Install the Debian packages that are missing
 build: setup ## Build build/pawl and everything else (release preset)
 	@scripts/build release
 
-run: build ## See Pawl at work
-	@scripts/demo
+run: build ## See Pawl at work: the gateway in front of a toy payments API
+	@build/pawl demo
 
 test: build ## Run every test
 	@ctest --preset release -j $(JOBS)

@@ -71,6 +71,11 @@ Task<StoreResult<std::vector<Record>>> FaultStore::undetermined(PassQuery query)
   co_return co_await real_.undetermined(query);
 }
 
+Task<StoreResult<std::vector<Record>>> FaultStore::pending(PassQuery query) {
+  if (next()) co_return Unexpected{StoreError::unavailable};
+  co_return co_await real_.pending(query);
+}
+
 Task<StoreResult<Done>> FaultStore::keep_evidence(LateEvidence evidence) {
   const std::optional<Fault> fault = next();
   if (!fault) co_return co_await real_.keep_evidence(std::move(evidence));

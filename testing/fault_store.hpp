@@ -31,6 +31,7 @@ class FaultStore final : public Store {
   Task<StoreResult<std::vector<Record>>> lapsed(PassQuery query) override;
   Task<StoreResult<std::vector<Record>>> past_retention(PassQuery query) override;
   Task<StoreResult<std::vector<Record>>> undetermined(PassQuery query) override;
+  Task<StoreResult<std::vector<Record>>> pending(PassQuery query) override;
   Task<StoreResult<Done>> keep_evidence(LateEvidence evidence) override;
 
  private:

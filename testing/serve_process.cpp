@@ -37,7 +37,9 @@ TemporaryFolder::~TemporaryFolder() {
 }
 
 ServeProcess::ServeProcess(const std::string& binary, const ServeOptions& options) {
-  std::vector<std::string> flags{"serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"};
+  listens_ = !options.worker;
+  std::vector<std::string> flags{listens_ ? "serve" : "worker", "--admin", "127.0.0.1:0"};
+  if (listens_) flags.insert(flags.end(), {"--listen", "127.0.0.1:0"});
   if (!options.config.empty()) {
     const std::string file = folder_.path() / "pawl.toml";
     std::ofstream(file) << options.config;
@@ -65,7 +67,7 @@ ServeProcess::~ServeProcess() {
 bool ServeProcess::read_ports() {
   port_ = port_after(out_, "listening on ");
   admin_port_ = port_after(out_, "admin on ");
-  return port_ != 0 && admin_port_ != 0;
+  return (port_ != 0 || !listens_) && admin_port_ != 0;
 }
 
 void ServeProcess::launch(const std::string& binary, const std::vector<std::string>& flags) {

@@ -30,6 +30,7 @@ class TemporaryFolder {
 struct ServeOptions {
   std::vector<std::string> flags;  // after `serve`; both listeners are set to port 0 already
   std::string config;              // TOML; without any, no --config is given
+  bool worker = false;             // `pawl worker`: no public listener
 };
 
 class ServeProcess {
@@ -67,6 +68,7 @@ class ServeProcess {
   bool read_ports();
 
   TemporaryFolder folder_;
+  bool listens_ = true;
   pid_t pid_ = -1;
   std::uint16_t port_ = 0;
   std::uint16_t admin_port_ = 0;

@@ -14,7 +14,9 @@ inline constexpr int exit_bad_data = 65;
 // Each sets `exit_code` when its subcommand was run.
 void add_config(CLI::App& app, int& exit_code);
 void add_fingerprint(CLI::App& app, int& exit_code);
+void add_demo(CLI::App& app, int& exit_code);
 void add_serve(CLI::App& app, int& exit_code);
+void add_worker(CLI::App& app, int& exit_code);
 void add_migrate(CLI::App& app, int& exit_code);
 
 }  // namespace pawl::cmd

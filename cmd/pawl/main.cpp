@@ -9,7 +9,7 @@ constexpr const char* description =
 
 constexpr const char* footer =
     "Exit codes: 0 done, 1 failed, 64 wrong usage, 65 bad input.\n"
-    "Start here: printf '{\"amount\":10}' | pawl fingerprint";
+    "Start here: pawl demo";
 
 }  // namespace
 
@@ -22,6 +22,8 @@ int main(int argc, char** argv) {
   int exit_code = pawl::cmd::exit_ok;
   pawl::cmd::add_config(app, exit_code);
   pawl::cmd::add_serve(app, exit_code);
+  pawl::cmd::add_worker(app, exit_code);
+  pawl::cmd::add_demo(app, exit_code);
   pawl::cmd::add_fingerprint(app, exit_code);
   pawl::cmd::add_migrate(app, exit_code);
   try {

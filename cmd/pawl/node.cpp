@@ -79,8 +79,9 @@ Expected<OpenStore, std::string> open_store(const std::string& url, bool allow_l
   return opened(postgres::PostgresStore::open(url, options));
 }
 
-Node::Node(const config::Config& config, OpenStore store)
+Node::Node(const config::Config& config, OpenStore store, Role role)
     : config_(config),
+      role_(role),
       store_(std::move(store)),
       log_(config.log),
       metrics_(route_names(config)),
@@ -90,6 +91,7 @@ Node::Node(const config::Config& config, OpenStore store)
   for (std::size_t i = 0; i < thread_count(config); ++i) {
     workers_.push_back(std::make_unique<Worker>(config, shared_, *store_.store, metrics_, count_));
   }
+  shared_.accepted = [&async = workers_.front()->async] { async.wake(); };
   gateway::AdminSources sources;
   sources.not_ready = [this] { return not_ready(); };
   sources.metrics = [this] { return metrics_text(); };
@@ -110,10 +112,12 @@ Expected<Done, std::string> Node::open() {
   Worker& first = *workers_.front();
   std::vector<http::SessionGroup*> groups;
   for (const auto& worker : workers_) groups.push_back(&worker->sessions);
-  listener_.emplace(first.context, groups, count_);
-  const auto port = listener_->open(config_.listen.host, config_.listen.port);
-  if (!port) return Unexpected{port.error()};
-  port_ = *port;
+  if (role_ == Role::serve) {
+    listener_.emplace(first.context, groups, count_);
+    const auto port = listener_->open(config_.listen.host, config_.listen.port);
+    if (!port) return Unexpected{port.error()};
+    port_ = *port;
+  }
   admin_listener_.emplace(first.context, std::vector{&*admin_sessions_}, admin_count_);
   const auto admin_port =
       admin_listener_->open(config_.admin.listen.host, config_.admin.listen.port);
@@ -135,7 +139,8 @@ bool Node::serve() {
   first.repeat(&Worker::sweep, config_.sweep_interval);
   first.repeat(&Worker::reap, config_.sweep_interval);
   first.repeat(&Worker::count_unknown, config_.sweep_interval);
-  net::co_spawn(first.context, listener_->run(), net::detached);
+  net::co_spawn(first.context, first.async.run(), net::detached);
+  if (listener_) net::co_spawn(first.context, listener_->run(), net::detached);
   net::co_spawn(first.context, admin_listener_->run(), net::detached);
   for (const auto& worker : workers_) worker->start();
   wait_for_signal();
@@ -159,7 +164,9 @@ bool Node::drain() {
   draining_ = true;
   log_.say("info", "draining: " + std::to_string(count_.all()) + " connections");
   Worker& first = *workers_.front();
-  net::post(first.context, [this] { listener_->close(); });
+  net::post(first.context, [this] {
+    if (listener_) listener_->close();
+  });
   for (const auto& worker : workers_) {
     net::post(worker->context, [&sessions = worker->sessions] { sessions.drain(); });
   }
@@ -216,6 +223,7 @@ std::string Node::metrics_text() {
   gateway::Gauges now;
   now.connections = static_cast<double>(count_.all());
   now.cache_bytes = static_cast<double>(shared_.cache.bytes());
+  now.waiting = static_cast<double>(shared_.flights.waiting());
   now.breaker_open = shared_.breaker.open();
   return metrics_.text(now);
 }

@@ -13,6 +13,7 @@
 #include "src/adapters/os/random.hpp"
 #include "src/adapters/os/system_clock.hpp"
 #include "src/gateway/admin.hpp"
+#include "src/gateway/async_worker.hpp"
 #include "src/gateway/gateway.hpp"
 #include "src/gateway/metered_store.hpp"
 #include "src/gateway/prometheus_metrics.hpp"
@@ -35,8 +36,11 @@ class Worker {
 
   void start();
   // Lets no pass begin any more. From any thread.
-  void stop_passes() { stopping_ = true; }
-  [[nodiscard]] bool busy() const { return busy_ > 0; }
+  void stop_passes() {
+    stopping_ = true;
+    async.stop();
+  }
+  [[nodiscard]] bool busy() const { return busy_ > 0 || async.busy(); }
   void join();
 
   boost::asio::io_context context{1};
@@ -48,6 +52,7 @@ class Worker {
   Engine engine;
   gateway::Gateway gateway;
   http::SessionGroup sessions;
+  gateway::AsyncWorker async;
 
   // Background work; `pass` is called again `every` so often until stop_passes.
   using Pass = Task<void> (Worker::*)();
@@ -68,9 +73,12 @@ class Worker {
   std::thread thread_;
 };
 
+// What a node does: answer requests and work in the background, or the latter alone.
+enum class Role { serve, work };
+
 class Node {
  public:
-  Node(const config::Config& config, OpenStore store);
+  Node(const config::Config& config, OpenStore store, Role role = Role::serve);
   ~Node();
 
   // Opens the listeners, or says why it cannot.
@@ -90,6 +98,7 @@ class Node {
   std::string metrics_text();
 
   const config::Config& config_;
+  const Role role_;
   OpenStore store_;
   gateway::RequestLog log_;
   gateway::PrometheusMetrics metrics_;

@@ -36,6 +36,7 @@ Worker::Worker(const config::Config& config, gateway::Shared& shared, Store& inn
       engine(store, clock, entropy, metrics),
       gateway(shared, engine, store, pool, clock, entropy),
       sessions(context, deadlines, gateway, limits_of(config.limits), count),
+      async(shared, engine, store, pool, clock, entropy, context.get_executor()),
       metrics_(metrics) {}
 
 void Worker::start() {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "pawl/core/decision.hpp"
 #include "pawl/core/outcome.hpp"
@@ -45,13 +46,16 @@ struct Lease {
   BootTime renew_until;  // past this a hung owner does not hold its key any longer
   bool lost = false;     // somebody else settled it or took it over
   SettleOptions settle;  // of its route
+  // When this owner tried to record its answer: a completion of another date is the service's own.
+  std::vector<Instant> completing_at;
 };
 
 // What became of an execution.
 struct Settlement {
-  Record record;            // as it is stored now
-  bool recorded = false;    // our outcome is what is stored
-  bool superseded = false;  // the fence had moved on: our outcome was kept as evidence
+  Record record;             // as it is stored now
+  bool recorded = false;     // our outcome is what is stored
+  bool superseded = false;   // the fence had moved on: our outcome was kept as evidence
+  bool uncommitted = false;  // a 2xx of a transactional route whose service did not complete
 };
 
 struct NotFound {};
@@ -99,6 +103,13 @@ class Engine {
   // Starts keeping a reservation's lease. Hold it until settled; dropping it stops the renewal.
   std::shared_ptr<Lease> hold(const Record& record);
 
+  // A worker's claim on a pending record: the lease under which it may be executed. Nothing where
+  // somebody else was quicker, or where it is too late.
+  Task<StoreResult<std::shared_ptr<Lease>>> claim(const Record& pending);
+
+  // Sends once under a lease, and settles.
+  Task<Executed> execute(std::shared_ptr<Lease> lease, Upstream& upstream);
+
   // May this owner write its first byte? At least a third of the lease must be left, after a
   // renewal if need be.
   Task<bool> may_send(Lease& lease);
@@ -139,7 +150,8 @@ class Engine {
   [[nodiscard]] Instant settling_time(const Lease& lease) const;
   Task<StoreResult<Done>> keep_late_evidence(const Lease& lease, const Outcome& outcome,
                                              BootTime deadline);
-  void remember_orphan(const Request& request, const Policy& policy, const Attempt& attempt);
+  void remember_orphan(const Scope& scope, const Key& key, const StoredPolicy& policy,
+                       const Attempt& attempt);
   Task<bool> release_orphan(const Orphan& orphan);
   [[nodiscard]] BootTime lease_end(const Record& record) const;
   bool apply_renewal(Lease& lease, const Replacement& sent, const StoreResult<Written>& written);

@@ -84,6 +84,26 @@ std::string show_rules(const FingerprintRules& rules) {
   return "{ include = " + texts(rules.include) + ", exclude = " + texts(rules.exclude) + " }";
 }
 
+std::optional<int> attempts_in(Value value, Findings& findings) {
+  const std::optional<std::size_t> count = count_in(value, {1, 1000}, findings);
+  if (!count) return std::nullopt;
+  return static_cast<int>(*count);
+}
+
+std::optional<std::vector<std::string>> header_names_in(Value value, Findings& findings) {
+  std::optional<std::vector<std::string>> names = strings_in(value, false, findings);
+  if (!names) return std::nullopt;
+  for (const std::string& name : *names) {
+    const bool is_name = !name.empty() && std::ranges::all_of(name, [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
+    });
+    if (is_name) continue;
+    complain(value, "each must be a header's name, like \"Content-Type\"", findings);
+    return std::nullopt;
+  }
+  return names;
+}
+
 using P = RoutePolicy;
 
 Settings<P> make_settings() {
@@ -136,6 +156,10 @@ Settings<P> make_settings() {
       duration<P>("upstream_timeout", &P::upstream_timeout, timeout_range),
       duration<P>("upstream_connect_timeout", &P::upstream_connect_timeout, timeout_range),
       duration<P>("upstream_idle", &P::upstream_idle, {seconds(0), hours(1)}),
+      setting<P>(
+          "max_attempts", [](auto& p) -> auto& { return p.max_attempts; }, attempts_in,
+          [](int shown) { return std::to_string(shown); }),
+      setting<P>("request_headers", &P::request_headers, header_names_in, show_strings),
       text<P>("resource_type", &P::resource_type, any_text),
       text<P>("resource_id", &P::resource_id, resource_id),
   };

@@ -17,12 +17,8 @@ struct NotYet {
   CallerFrom from = CallerFrom::single;
 };
 
-constexpr std::array<NotYet, 10> not_yet{{
-    {"mode = \"async\"", [](const RoutePolicy& p) { return p.mode == Mode::async; }},
+constexpr std::array<NotYet, 7> not_yet{{
     {"mode = \"observe\"", [](const RoutePolicy& p) { return p.mode == Mode::observe; }},
-    {"in_flight = \"wait\"",
-     [](const RoutePolicy& p) { return p.in_flight == WhenInFlight::wait; }},
-    {"transactional = true", [](const RoutePolicy& p) { return p.transactional; }},
     {"near_duplicates = \"refuse\"",
      [](const RoutePolicy& p) { return p.near_duplicates == NearDuplicates::refuse; }},
     {"max_request_age", [](const RoutePolicy& p) { return p.max_request_age.has_value(); }},
@@ -33,14 +29,18 @@ constexpr std::array<NotYet, 10> not_yet{{
 }};
 
 // Where it is used: "[policy], route \"payments\""; empty where it is not.
-std::string uses_of(const NotYet& row, const Config& config) {
-  if (row.in_policy == nullptr) return config.caller.from == row.from ? "[caller]" : "";
-  std::string uses = row.in_policy(config.policy) ? "[policy]" : "";
+std::string uses_of(bool (*in_policy)(const RoutePolicy&), const Config& config) {
+  std::string uses = in_policy(config.policy) ? "[policy]" : "";
   for (const Route& route : config.routes) {
-    if (!row.in_policy(route.policy)) continue;
+    if (!in_policy(route.policy)) continue;
     uses += (uses.empty() ? "route \"" : ", route \"") + route.name + "\"";
   }
   return uses;
+}
+
+std::string uses_of(const NotYet& row, const Config& config) {
+  if (row.in_policy != nullptr) return uses_of(row.in_policy, config);
+  return config.caller.from == row.from ? "[caller]" : "";
 }
 
 Trouble whole(std::string what) { return {{}, 0, 0, std::move(what)}; }
@@ -100,6 +100,15 @@ Troubles check_ready_to_serve(const Config& config) {
   if (config.listen == config.admin.listen && config.listen.port != 0) {
     troubles.push_back(whole("listen and [admin] listen are both " + to_text(config.listen) +
                              "; each needs an address of its own"));
+  }
+  const std::string transactional =
+      uses_of([](const RoutePolicy& p) { return p.transactional; }, config);
+  if (config.store.starts_with("sqlite:") && !transactional.empty()) {
+    troubles.push_back(
+        whole("transactional = true (" + transactional +
+              ") needs PostgreSQL, where "
+              "the service completes the key in its own transaction; the store is \"" +
+              config.store + "\""));
   }
   for (const NotYet& row : not_yet) {
     const std::string uses = uses_of(row, config);

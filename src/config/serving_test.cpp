@@ -55,12 +55,22 @@ TEST_F(Serving, ListeningToOthersNeedsAChoiceOfCaller) {
 }
 
 TEST_F(Serving, SaysWhatIsNotBuiltYetAndWhereItIsUsed) {
-  EXPECT_EQ(why_not(upstream + "[policy]\nmode = \"observe\"\n[[route]]\nmatch = \"POST /a\"\n"
-                               "mode = \"async\"\n[[route]]\nmatch = \"POST /b\"\nname = \"b\"\n"),
-            "pawl serve does not do mode = \"async\" yet (route \"POST /a\")\n"
-            "pawl serve does not do mode = \"observe\" yet ([policy], route \"b\")\n");
+  EXPECT_EQ(
+      why_not(upstream + "[policy]\nmax_request_age = \"1m\"\nrequest_time = \"header:X-At\"\n"
+                         "[[route]]\nmatch = \"POST /a\"\nmax_request_age = \"off\"\n"
+                         "[[route]]\nmatch = \"POST /b\"\nname = \"b\"\n"),
+      "pawl serve does not do max_request_age yet ([policy], route \"b\")\n");
   EXPECT_EQ(why_not(upstream + "[caller]\nfrom = \"mtls\"\nclient_ca_file = \"x\""),
             "pawl serve does not do from = \"mtls\" yet ([caller])\n");
+}
+
+TEST_F(Serving, ATransactionalRouteNeedsPostgres) {
+  const std::string route = "[[route]]\nmatch = \"POST /a\"\ntransactional = true\n";
+  EXPECT_EQ(
+      why_not(upstream + route),
+      "transactional = true (route \"POST /a\") needs PostgreSQL, where the service completes "
+      "the key in its own transaction; the store is \"sqlite:pawl.db\"\n");
+  EXPECT_EQ(why_not(upstream + "store = \"postgres://db/pawl\"\n" + route), "");
 }
 
 TEST_F(Serving, AFlagWinsAndIsReadAsTheFileIs) {

@@ -92,6 +92,8 @@ active_keys = 13
 upstream_timeout = "14s"
 upstream_connect_timeout = "15ms"
 upstream_idle = "0s"
+max_attempts = 16
+request_headers = ["X-One", "X-Two"]
 resource_type = "payment"
 resource_id = "/id"
 
@@ -131,6 +133,8 @@ active_keys = "off"
 upstream_timeout = "15s"
 upstream_connect_timeout = "16ms"
 upstream_idle = "1ms"
+max_attempts = 17
+request_headers = []
 resource_type = ""
 resource_id = ""
 )";

@@ -163,6 +163,13 @@ StoredResponse storable(const Response& response, const SettleOptions& options) 
   return kept;
 }
 
+// Nothing was sent and nobody waits for an answer: a worker tries again, so many times. After that
+// it stays where a client's repeat or an operator finds it.
+bool goes_back_to_queue(const Record& held, const Outcome& outcome) {
+  return held.policy.mode == Mode::async && status_of(held) == Status::in_progress &&
+         std::holds_alternative<NotSent>(outcome) && held.attempt < held.policy.max_attempts;
+}
+
 Record settled(const Record& held, const Outcome& outcome, Instant now,
                const SettleOptions& options) {
   const Status status = status_of(held);
@@ -172,7 +179,14 @@ Record settled(const Record& held, const Outcome& outcome, Instant now,
     case Settling::complete:
       complete(next, storable(std::get<Answered>(outcome).response, options), now);
       break;
-    case Settling::release: release(next, error_of(outcome), now); break;
+    case Settling::release:
+      release(next, error_of(outcome), now);
+      if (goes_back_to_queue(held, outcome)) {
+        next.state = Pending{};
+        next.attempt = held.attempt + 1;  // what waits now is another try
+        next.expires_at = held.expires_at;
+      }
+      break;
     case Settling::doubt: doubt(next, error_of(outcome), now); break;
   }
   return next;

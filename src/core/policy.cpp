@@ -118,6 +118,13 @@ Trouble read_member(std::string_view name, const json::Value& value, StoredPolic
   if (name == "upstream_timeout_us") return read_duration(value, policy.upstream_timeout);
   if (name == "retention_us") return read_duration(value, policy.retention);
   if (name == "tombstone_for_us") return read_duration(value, policy.tombstone_for);
+  if (name == "max_attempts") {
+    std::int64_t count = 0;
+    if (Trouble trouble = read_number(value, count)) return trouble;
+    if (count < 1 || count > 1'000'000) return "value";
+    policy.max_attempts = static_cast<int>(count);
+    return std::nullopt;
+  }
   if (name == "include") return read_pointers(value, policy.fingerprint.include);
   if (name == "exclude") return read_pointers(value, policy.fingerprint.exclude);
   if (name == "transactional" && value.kind == json::Kind::boolean) {
@@ -146,6 +153,9 @@ std::string encode(const StoredPolicy& policy) {
   writer.choice("retention_from", policy.retention_from, usual.retention_from);
   writer.choice("expired", policy.expired, usual.expired);
   writer.duration("tombstone_for_us", policy.tombstone_for, usual.tombstone_for);
+  if (policy.max_attempts != usual.max_attempts) {
+    writer.number("max_attempts", policy.max_attempts);
+  }
   writer.pointers("include", policy.fingerprint.include);
   writer.pointers("exclude", policy.fingerprint.exclude);
   return std::move(writer).finish();

@@ -23,9 +23,15 @@ Task<Guarded> Engine::guard(const Request& request, const Policy& policy, Upstre
   }
   const std::shared_ptr<Lease> lease = hold(reservation->record);
   lease->settle.response_bytes_max = policy.response_bytes_max;
+  co_return co_await execute(lease, upstream);
+}
+
+Task<Executed> Engine::execute(std::shared_ptr<Lease> lease, Upstream& upstream) {
   LeaseGate gate(*this, *lease);
-  const BootTime deadline = clock_.now() + policy.upstream_timeout;
-  Outcome outcome = co_await upstream.send(reservation->record, gate, deadline);
+  const BootTime deadline = clock_.now() + lease->record.policy.upstream_timeout;
+  // A copy: a renewal may replace the lease's own while the request is under way.
+  const Record attempt = lease->record;
+  Outcome outcome = co_await upstream.send(attempt, gate, deadline);
   StoreResult<Settlement> settlement = co_await settle(*lease, outcome);
   co_return Executed{std::move(outcome), std::move(settlement), lease};
 }

@@ -160,6 +160,72 @@ TEST(Guard, LateAnswerUnderAnOldFenceIsKeptAsEvidenceAndChangesNothing) {
   EXPECT_EQ(world.metrics.count(Counter::double_execution, "answered"), 1U);
 }
 
+// As pawl.complete leaves the row: the same owner and fence, and a date of the store's own.
+void commit_as_service(World& world, const StoredResponse& response) {
+  const Record held = world.record();
+  Record done = held;
+  done.state = Completed{response, world.clock.wall() - 1ms};
+  const Replacement change{done, guard_of(held), std::nullopt};
+  ASSERT_TRUE(run(world.store.replace_one(change))->mine);
+}
+
+TEST(Guard, ATransactionalServicesCommitIsTheAnswerEvenWhereItSaysTheSame) {
+  const Policy policy = default_policy(Profile::ietf, true);
+  for (const Outcome& outcome :
+       {testing::answered(201), testing::answered(200, "another"), testing::answered(500),
+        testing::answered(404), Outcome{Lost{Lost::How::reset, "reset"}}}) {
+    World world;
+    Engine engine = world.node();
+    world.upstream.answer({true, outcome});
+    const StoredResponse stored = storable(std::get<Answered>(testing::answered(201)).response, {});
+    world.upstream.before_answer = [&] { commit_as_service(world, stored); };
+    const Guarded guarded = world.pay(engine, policy);
+    const Settlement& settlement = *std::get<Executed>(guarded).settlement;
+    EXPECT_FALSE(settlement.recorded);
+    EXPECT_FALSE(settlement.superseded);
+    EXPECT_FALSE(settlement.uncommitted);
+    EXPECT_EQ(std::get<Completed>(settlement.record.state).response, stored);
+    EXPECT_EQ(world.metrics.count(Counter::completed_without_commit), 0U);
+  }
+}
+
+TEST(Guard, ATransactionalServiceThatAnswersWithoutCompletingIsSettledByItsAnswer) {
+  const Policy policy = default_policy(Profile::ietf, true);
+  World paid;
+  Engine engine = paid.node();
+  Guarded guarded = paid.pay(engine, policy);
+  EXPECT_TRUE(std::get<Executed>(guarded).settlement->recorded);
+  EXPECT_TRUE(std::get<Executed>(guarded).settlement->uncommitted);
+  EXPECT_EQ(paid.metrics.count(Counter::completed_without_commit), 1U);
+  World declined;
+  Engine other = declined.node();
+  declined.upstream.answer({false, testing::answered(402)});
+  guarded = declined.pay(other, policy);
+  EXPECT_TRUE(std::get<Executed>(guarded).settlement->recorded);
+  EXPECT_FALSE(std::get<Executed>(guarded).settlement->uncommitted);
+  EXPECT_EQ(declined.status(), Status::completed);
+}
+
+// An owner that was taken over cannot have committed: its 500 is no reason to wake anybody up.
+TEST(Guard, ATransactionalOwnerThatWasTakenOverRaisesNoAlertUnlessItSaysThatItActed) {
+  const Policy policy = default_policy(Profile::ietf, true);
+  for (const bool acted : {false, true}) {
+    World world;
+    Engine slow = world.node();
+    Engine other = world.node();
+    if (!acted) world.upstream.answer({false, testing::answered(500)});
+    world.upstream.before_answer = [&] {
+      world.clock.advance(31s);
+      world.upstream.answer({true, testing::answered(201)});
+      world.pay(other, policy);
+    };
+    const Guarded late = world.pay(slow, policy);
+    EXPECT_TRUE(std::get<Executed>(late).settlement->superseded);
+    EXPECT_EQ(world.store.evidence().size(), 1U);
+    EXPECT_EQ(world.metrics.count(Counter::double_execution, "answered"), acted ? 1U : 0U);
+  }
+}
+
 // A reaper that has read the row's expiry must not find another under the same guard.
 TEST(Guard, ALateWordThatNothingWasSentLeavesAReleasedRecordAlone) {
   World world;

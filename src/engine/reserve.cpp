@@ -40,7 +40,8 @@ Task<StoreResult<Reservation>> Engine::reserve(const Request& request, const Pol
                                     kind_of(verdict->decision) == DecisionKind::undetermined;
       if (!ours_but_refused) {
         // A write of ours in doubt may still arrive, should this row go before it does.
-        if (in_doubt && current.owner != attempt.owner) remember_orphan(request, policy, attempt);
+        if (in_doubt && current.owner != attempt.owner)
+          remember_orphan(request.scope, request.key, policy, attempt);
         metrics_.add(Counter::reserve, to_text(kind_of(verdict->decision)), 1);
         co_return Reservation{std::move(verdict->decision), current};
       }
@@ -68,14 +69,15 @@ Task<StoreResult<Reservation>> Engine::reserve(const Request& request, const Pol
       co_return Reservation{std::move(verdict->decision), *written->current};
     }
   }
-  if (in_doubt) remember_orphan(request, policy, attempt);
+  if (in_doubt) remember_orphan(request.scope, request.key, policy, attempt);
   co_return Unexpected{written ? StoreError::contended : written.error()};
 }
 
-void Engine::remember_orphan(const Request& request, const Policy& policy, const Attempt& attempt) {
+void Engine::remember_orphan(const Scope& scope, const Key& key, const StoredPolicy& policy,
+                             const Attempt& attempt) {
   if (mutant(Mutant::orphan_forgotten)) return;
   const BootTime forget_at = clock_.now() + policy.lease + policy.upstream_timeout;
-  orphans_.push_back({request.scope, request.key, attempt.owner, forget_at});
+  orphans_.push_back({scope, key, attempt.owner, forget_at});
 }
 
 // In place of a reservation while the store's clock is not to be trusted: what needs no date is

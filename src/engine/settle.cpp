@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "pawl/core/check.hpp"
 #include "pawl/core/mutant.hpp"
 #include "pawl/engine.hpp"
@@ -30,8 +32,10 @@ bool may_still_settle(const Record& record) {
 // reaper that has read the earlier one would delete it before its time.
 bool already_released(const Record& current, const Outcome& outcome) {
   if (mutant(Mutant::released_again)) return false;
-  return status_of(current) == Status::failed_retryable &&
-         classify(outcome, current.policy) == Settling::release;
+  const bool waits_again =
+      status_of(current) == Status::pending && std::holds_alternative<NotSent>(outcome);
+  return waits_again || (status_of(current) == Status::failed_retryable &&
+                         classify(outcome, current.policy) == Settling::release);
 }
 
 bool same_answer(const Record& stored, const Record& ours) {
@@ -39,6 +43,21 @@ bool same_answer(const Record& stored, const Record& ours) {
   const auto* mine = std::get_if<Completed>(&ours.state);
   if (theirs == nullptr || mine == nullptr) return status_of(stored) == status_of(ours);
   return theirs->response == mine->response;
+}
+
+// pawl.complete keeps the owner, so the date is what tells the service's commit from our own write.
+bool committed_by_service(const Lease& lease, const Record& stored) {
+  const auto* done = std::get_if<Completed>(&stored.state);
+  if (done == nullptr || !stored.policy.transactional) return false;
+  return std::ranges::find(lease.completing_at, done->completed_at) == lease.completing_at.end();
+}
+
+// Whether an owner whose record was taken over may have acted. On a transactional route it cannot
+// have, unless it says that it did: its commit needs the fence.
+bool may_have_acted(const Outcome& outcome, const StoredPolicy& policy) {
+  if (!policy.transactional) return true;
+  const auto* answer = std::get_if<Answered>(&outcome);
+  return answer != nullptr && answer->response.status < 400;
 }
 
 }  // namespace
@@ -58,6 +77,9 @@ Task<StoreResult<Settlement>> Engine::settle(Lease& lease, const Outcome& outcom
   const Fence fence = from.fence;
   for (int tries = 0;; ++tries) {
     const Record next = settled(from, outcome, settling_time(lease), lease.settle);
+    if (const auto* done = std::get_if<Completed>(&next.state)) {
+      lease.completing_at.push_back(done->completed_at);
+    }
     Replacement change{next, guard_of(from), audit_of(from, next)};
     const bool late = change.audit.has_value();
     const StoreResult<Written> written = co_await replace(std::move(change));
@@ -74,15 +96,18 @@ Task<StoreResult<Settlement>> Engine::settle(Lease& lease, const Outcome& outcom
     }
     if (written->mine) {
       lease.lost = true;  // no longer ours to renew
+      if (committed_by_service(lease, *written->current)) {
+        co_return Settlement{*written->current, false, false};
+      }
       if (late) metrics_.add(Counter::late_answer, "", 1);
       const Settling settling = classify(outcome, from.policy);
       metrics_.add(Counter::settled, to_text(settling), 1);
       const bool recorded = same_answer(*written->current, next);
-      if (recorded && next.policy.transactional && settling == Settling::complete &&
-          std::get<Answered>(outcome).response.status < 300) {
-        metrics_.add(Counter::completed_without_commit, "", 1);
-      }
-      co_return Settlement{*written->current, recorded, false};
+      const bool uncommitted = recorded && next.policy.transactional &&
+                               settling == Settling::complete &&
+                               std::get<Answered>(outcome).response.status < 300;
+      if (uncommitted) metrics_.add(Counter::completed_without_commit, "", 1);
+      co_return Settlement{*written->current, recorded, false, uncommitted};
     }
     if (!written->current || written->current->fence != fence) {
       lease.lost = true;
@@ -118,7 +143,9 @@ Task<StoreResult<Done>> Engine::keep_late_evidence(const Lease& lease, const Out
   const Evidence evidence = evidence_of(outcome);
   if (evidence == Evidence::not_sent) co_return Done{};  // nothing happened: nothing to keep
   if (mutant(Mutant::evidence_dropped)) co_return Done{};
-  metrics_.add(Counter::double_execution, to_text(evidence), 1);
+  if (may_have_acted(outcome, lease.record.policy)) {
+    metrics_.add(Counter::double_execution, to_text(evidence), 1);
+  }
   LateEvidence late;
   late.scope = lease.record.scope;
   late.key = lease.record.key;

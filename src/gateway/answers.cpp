@@ -7,11 +7,24 @@ namespace {
 
 constexpr Duration unknown_retry_after = std::chrono::seconds(5);
 constexpr std::size_t late_bytes_max = std::size_t{64} << 20;
-constexpr Duration late_for = std::chrono::minutes(5);
 
-std::size_t bytes_of(const Outcome& outcome) {
+// A row that cannot be read, a lost race, or a row that a service's open transaction holds say
+// nothing against the store.
+bool is_away(StoreError error) {
+  return error == StoreError::unavailable || error == StoreError::in_doubt;
+}
+
+// What an outcome that waits for the store holds in memory, roughly.
+std::size_t bytes_of(const Record& record, const Outcome& outcome) {
+  constexpr std::size_t fixed = 1024;  // the record, its lease, what lists and strings cost
+  std::size_t bytes = fixed + record.scope.text.size() + record.key.text.size() +
+                      record.path.size() + record.route.size();
   const auto* answered = std::get_if<Answered>(&outcome);
-  return answered == nullptr ? 0 : answered->response.body.size();
+  if (answered == nullptr) return bytes;
+  for (const Header& header : answered->response.headers) {
+    bytes += sizeof header + header.name.size() + header.value.size();
+  }
+  return bytes + answered->response.body.size();
 }
 
 }  // namespace
@@ -23,6 +36,7 @@ Response Gateway::render_guarded(Passage& passage, const Guarded& guarded) {
                    shared_.metrics.duplicate(passage.scope.text);
                    const Reservation& found = refused.reservation;
                    const DecisionKind kind = kind_of(found.decision);
+                   passage.decided = kind;
                    passage.line.decision = to_text(kind);
                    if (kind == DecisionKind::replay) {
                      shared_.cache.keep(found.record);
@@ -37,19 +51,17 @@ Response Gateway::render_guarded(Passage& passage, const Guarded& guarded) {
                  [&](const Executed& executed) {
                    if (executed.settlement) {
                      shared_.breaker.succeeded();
-                   } else {
+                   } else if (is_away(executed.settlement.error())) {
                      shared_.breaker.failed(clock_.now());
                    }
+                   passage.decided = DecisionKind::execute;
                    passage.line.decision = to_text(DecisionKind::execute);
                    passage.line.evidence = to_text(evidence_of(executed.outcome));
                    return render_executed(passage, executed);
                  },
                  [&](const Unreserved& unreserved) {
                    passage.line.trouble = to_text(unreserved.error);
-                   // A row that cannot be read, or a lost race, says nothing against the store.
-                   const bool away = unreserved.error == StoreError::unavailable ||
-                                     unreserved.error == StoreError::in_doubt;
-                   if (away) shared_.breaker.failed(clock_.now());
+                   if (is_away(unreserved.error)) shared_.breaker.failed(clock_.now());
                    ProblemDetails failed{Problem::store_unavailable, "", {}, Breaker::retry_after};
                    return problem(passage, std::move(failed));
                  }},
@@ -68,6 +80,7 @@ Response Gateway::render_executed(Passage& passage, const Executed& executed) {
   passage.request_id = pawl::request_id(settlement.record);
   if (const auto* lost = std::get_if<Lost>(&executed.outcome)) passage.line.trouble = lost->why;
   if (const auto* none = std::get_if<NotSent>(&executed.outcome)) passage.line.trouble = none->why;
+  if (settlement.uncommitted) passage.line.trouble = "a 2xx without pawl.complete";
   shared_.cache.keep(settlement.record);
   const auto* completed = std::get_if<Completed>(&settlement.record.state);
   if (settlement.recorded || completed == nullptr) {
@@ -83,11 +96,12 @@ Response Gateway::render_executed(Passage& passage, const Executed& executed) {
 }
 
 void Gateway::remember_late(const Executed& executed) {
-  const std::size_t bytes = bytes_of(executed.outcome);
-  if (!executed.lease || late_bytes_ + bytes > late_bytes_max) return;
+  if (!executed.lease) return;
+  const std::size_t bytes = bytes_of(executed.lease->record, executed.outcome);
+  if (late_bytes_ + bytes > late_bytes_max) return;
   late_bytes_ += bytes;
   ++late_count_;
-  late_.push_back({executed.lease, executed.outcome, bytes, clock_.now() + late_for});
+  late_.push_back({executed.lease, executed.outcome, bytes});
 }
 
 Task<void> Gateway::settle_late() {
@@ -96,13 +110,18 @@ Task<void> Gateway::settle_late() {
   while (!waiting.empty()) {
     Late& late = waiting.front();
     const StoreResult<Settlement> settled = co_await engine_.settle(*late.lease, late.outcome);
-    if (settled || clock_.now() >= late.give_up_at) {
+    const bool hopeless = !settled && settled.error() == StoreError::unreadable;
+    if (hopeless) shared_.log.say("warning", "an outcome is lost: its record cannot be read");
+    if (settled || hopeless) {
       late_bytes_ -= late.bytes;
       --late_count_;
       waiting.pop_front();
       continue;
     }
-    late_.splice(late_.end(), waiting);  // still away: none of the others fares better
+    // Still away, most likely: none of the others would fare better now. The next time another one
+    // is the first, in case it is this one's row that is the trouble.
+    waiting.splice(waiting.end(), waiting, waiting.begin());
+    late_.splice(late_.end(), waiting);
   }
 }
 

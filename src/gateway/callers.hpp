@@ -29,7 +29,7 @@ class Callers {
 };
 
 // The scope id: the caller, and the route's name where the policy binds keys to it. Two different
-// pairs never make the same text.
+// pairs never make the same text, and it is visible ASCII whatever they are made of.
 Scope scope_of(std::string_view caller, const config::Route& route);
 
 }  // namespace pawl::gateway

@@ -64,7 +64,8 @@ Dialect Gateway::Passage::dialect() const {
   dialect.in_flight = policy.in_flight;
   dialect.key_as_sent = std::string(key_as_sent);
   dialect.request_id = request_id;
-  if (policy.in_flight == WhenInFlight::accepted) dialect.status_url = status_url(key, route);
+  const bool may_accept = policy.in_flight == WhenInFlight::accepted || policy.mode == Mode::async;
+  if (may_accept) dialect.status_url = status_url(key, route);
   return dialect;
 }
 

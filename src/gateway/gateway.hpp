@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <list>
 #include <string>
 
@@ -16,6 +17,7 @@
 #include "src/config/config.hpp"
 #include "src/gateway/breaker.hpp"
 #include "src/gateway/callers.hpp"
+#include "src/gateway/flights.hpp"
 #include "src/gateway/metrics.hpp"
 #include "src/gateway/replay_cache.hpp"
 #include "src/gateway/request_log.hpp"
@@ -45,6 +47,8 @@ struct Shared {
   ReplayCache cache;
   Breaker breaker;
   ScopeLimits limits;
+  Flights flights;
+  std::function<void()> accepted = [] {};  // an async request was stored: a worker may look
 };
 
 // One per thread, on top of that thread's engine and connections.
@@ -62,7 +66,8 @@ class Gateway final : public http::Handler {
   Task<void> handle(http::ClientRequest& request) override;
   Response refused(const http::Refusal& refusal) override;
 
-  // Outcomes whose clients were told 503 because the store was away: tried once more each.
+  // Outcomes whose clients were told 503 because the store was away: tried once more each, for as
+  // long as this process lives.
   Task<void> settle_late();
   // How many of them there are. From any thread.
   [[nodiscard]] std::size_t late() const { return late_count_; }
@@ -80,7 +85,15 @@ class Gateway final : public http::Handler {
   Task<bool> read_body(Passage& passage, std::optional<ProblemDetails> trouble);
   std::optional<Response> from_memory(Passage& passage);
   Task<Response> reserve_and_execute(Passage& passage);
-  Task<Response> look_only(Passage& passage, Problem instead);
+  static StoredRequest kept_request(const Passage& passage);
+  // What is there already; for new work `instead`, or nothing of note where there is none.
+  Task<Response> look_only(Passage& passage, std::optional<Problem> instead);
+  // in_flight = "wait"
+  Task<Response> take_turns(Passage& passage);
+  Task<Response> lead(Passage& passage, BootTime until);
+  Task<void> wait_for_leader(Passage& passage, std::shared_ptr<Flights::Waiter> waiter,
+                             BootTime until);
+  Response still_in_flight(Passage& passage);
   Response render_guarded(Passage& passage, const Guarded& guarded);
   Response render_executed(Passage& passage, const Executed& executed);
   Response problem(Passage& passage, ProblemDetails details);
@@ -91,7 +104,6 @@ class Gateway final : public http::Handler {
     std::shared_ptr<Lease> lease;
     Outcome outcome;
     std::size_t bytes = 0;
-    BootTime give_up_at;
   };
 
   Shared& shared_;

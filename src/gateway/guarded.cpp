@@ -1,7 +1,9 @@
 // The guarded path: from a request with a key to its one answer.
-#include "pawl/core/sha256.hpp"
+#include <algorithm>
+
 #include "src/adapters/http/forwarding.hpp"
 #include "src/adapters/http/syntax.hpp"
+#include "src/gateway/attempt_headers.hpp"
 #include "src/gateway/passage.hpp"
 
 namespace pawl::gateway {
@@ -52,14 +54,12 @@ class Forwarded final : public http::RequestWriter {
         default_host_(upstream.authority()) {}
 
   std::string head(const Record& attempt) override {
-    Headers extra;
-    const bool derived = policy_.forward_key == config::ForwardKey::derived;
-    if (derived) extra.push_back({"Idempotency-Key", derived_key(attempt)});
+    const Headers extra = attempt_headers(attempt, policy_.forward_key);
     http::ForwardOptions options;
     options.pseudonym = pseudonym_;
     options.client = request_.client;
     options.default_host = default_host_;
-    options.names_key = !derived;
+    options.names_key = policy_.forward_key == config::ForwardKey::same;
     options.drops_override = true;
     options.extra = &extra;
     std::string out;
@@ -73,13 +73,6 @@ class Forwarded final : public http::RequestWriter {
   [[nodiscard]] std::string_view body() const override { return content_; }
 
  private:
-  // Tenants that share a provider account must not collide there.
-  static std::string derived_key(const Record& attempt) {
-    const std::string parts = "pawl-derived-key\n" + std::to_string(attempt.scope.text.size()) +
-                              ":" + attempt.scope.text + attempt.key.text;
-    return hex(sha256(parts));
-  }
-
   const http::ClientRequest& request_;
   const config::RoutePolicy& policy_;
   std::string_view content_;
@@ -88,6 +81,26 @@ class Forwarded final : public http::RequestWriter {
 };
 
 }  // namespace
+
+// What the worker will send. Of the headers only those that the route lists, and what it cannot do
+// without.
+StoredRequest Gateway::kept_request(const Passage& passage) {
+  const http::RequestHead& head = passage.request.head;
+  StoredRequest kept;
+  kept.target = std::string(head.path);
+  if (head.has_query) kept.target.append("?").append(head.query);
+  kept.body = passage.body;
+  for (const http::Field& field : head.fields) {
+    const bool needed =
+        http::same_word(field.name, "Host") || http::same_word(field.name, "Idempotency-Key");
+    const bool listed = std::ranges::any_of(
+        passage.policy.request_headers,
+        [&](const std::string& name) { return http::same_word(name, field.name); });
+    if (needed || listed)
+      kept.headers.push_back({std::string(field.name), std::string(field.value)});
+  }
+  return kept;
+}
 
 // Everything that can be said before the body is there.
 std::optional<ProblemDetails> Gateway::identify(Passage& passage) {
@@ -111,6 +124,12 @@ std::optional<ProblemDetails> Gateway::identify(Passage& passage) {
   if (!key) {
     return ProblemDetails{
         Problem::key_invalid, explain(key.error(), passage.policy.key_rules), {}, {}};
+  }
+  if (passage.policy.transactional && (key->text.front() == ' ' || key->text.back() == ' ')) {
+    return ProblemDetails{Problem::key_invalid,
+                          "On this route an Idempotency-Key must not start or end with a blank.",
+                          {},
+                          {}};
   }
   passage.key = std::move(*key);
   passage.key_as_sent = *line;
@@ -178,6 +197,8 @@ Task<void> Gateway::guard(Passage& passage) {
     std::optional<Response> replay = from_memory(passage);
     if (replay) {
       response = std::move(*replay);
+    } else if (passage.policy.in_flight == WhenInFlight::wait) {
+      response = co_await take_turns(passage);
     } else {
       response = co_await reserve_and_execute(passage);
     }
@@ -230,6 +251,7 @@ Task<Response> Gateway::reserve_and_execute(Passage& passage) {
   request.method = passage.request.head.method;
   request.path = passage.request.head.path;
   request.route = passage.route.name;
+  if (passage.policy.mode == Mode::async) request.stored = kept_request(passage);
   Forwarded forwarded(passage.request, passage.policy, passage.body, shared_, upstream_);
   http::CallOptions options;
   options.connect_timeout = passage.policy.upstream_connect_timeout;
@@ -238,12 +260,13 @@ Task<Response> Gateway::reserve_and_execute(Passage& passage) {
   const Guarded guarded = co_await engine_.guard(request, passage.policy, call);
   passage.upstream_took = call.took();
   shared_.limits.finished(passage.scope, passage.policy, std::holds_alternative<Executed>(guarded));
+  if (request.stored) shared_.accepted();
   co_return render_guarded(passage, guarded);
 }
 
 // In place of a reservation for a scope that is over its limit: a replay is served, new work is
 // not, and nothing is written.
-Task<Response> Gateway::look_only(Passage& passage, Problem instead) {
+Task<Response> Gateway::look_only(Passage& passage, std::optional<Problem> instead) {
   Request request;
   request.scope = passage.scope;
   request.key = passage.key;
@@ -260,8 +283,9 @@ Task<Response> Gateway::look_only(Passage& passage, Problem instead) {
     const Guarded refused = Refused{std::move(**seen)};
     co_return render_guarded(passage, refused);
   }
-  passage.line.trouble = slug_of(instead);
-  ProblemDetails limited{instead, "", {}, limit_retry_after};
+  if (!instead) co_return Response{};
+  passage.line.trouble = slug_of(*instead);
+  ProblemDetails limited{*instead, "", {}, limit_retry_after};
   co_return problem(passage, std::move(limited));
 }
 

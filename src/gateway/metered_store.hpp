@@ -43,6 +43,9 @@ class MeteredStore final : public Store {
   Task<StoreResult<std::vector<Record>>> undetermined(PassQuery query) override {
     return store_.undetermined(query);
   }
+  Task<StoreResult<std::vector<Record>>> pending(PassQuery query) override {
+    return store_.pending(query);
+  }
   Task<StoreResult<Done>> keep_evidence(LateEvidence evidence) override {
     return store_.keep_evidence(std::move(evidence));
   }

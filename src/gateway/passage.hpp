@@ -25,6 +25,7 @@ struct Gateway::Passage {
   std::string body;
   Fingerprint fingerprint;
 
+  std::optional<DecisionKind> decided;  // by the last look at the record
   LogLine line;
   std::string request_id;  // of the answer
   Duration upstream_took{0};

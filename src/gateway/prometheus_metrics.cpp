@@ -130,6 +130,7 @@ PrometheusMetrics::PrometheusMetrics(const std::vector<std::string>& routes) {
   unknown_oldest_ = &gauge("pawl_unknown_oldest_seconds", "Age of the oldest of them");
   connections_ = &gauge("pawl_connections", "Client connections");
   cache_bytes_ = &gauge("pawl_replay_cache_bytes", "Memory held by the replay cache");
+  waiting_ = &gauge("pawl_waiting_requests", "Duplicates that wait for the first to finish");
   breaker_ = &gauge("pawl_store_breaker_open", "1 while the store is known to be away");
 }
 
@@ -202,6 +203,7 @@ void PrometheusMetrics::unknown_records(double count, double oldest_seconds) {
 std::string PrometheusMetrics::text(const Gauges& now) {
   connections_->Set(now.connections);
   cache_bytes_->Set(now.cache_bytes);
+  waiting_->Set(now.waiting);
   breaker_->Set(now.breaker_open ? 1 : 0);
   return prometheus::TextSerializer().Serialize(registry_.Collect());
 }

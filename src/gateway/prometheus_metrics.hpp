@@ -22,6 +22,7 @@ struct Gauges {
   double connections = 0;
   double cache_bytes = 0;
   bool breaker_open = false;
+  double waiting = 0;
 };
 
 class PrometheusMetrics final : public Metrics, public GatewayMetrics {
@@ -74,6 +75,7 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics {
   prometheus::Gauge* connections_;
   prometheus::Gauge* cache_bytes_;
   prometheus::Gauge* breaker_;
+  prometheus::Gauge* waiting_;
 };
 
 }  // namespace pawl::gateway

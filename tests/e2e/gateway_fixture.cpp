@@ -81,11 +81,13 @@ GatewayTest::GatewayTest(StoreKind kind) {
   }
 }
 
-ServeProcess& GatewayTest::start(const Settings& settings) {
-  const std::string config = "upstream = \"" + upstream.url() + "\"\nstore = \"" + store_url_ +
+ServeProcess& GatewayTest::start(const Settings& settings, bool worker) {
+  const std::string behind = settings.upstream.empty() ? upstream.url() : settings.upstream;
+  const std::string config = "upstream = \"" + behind + "\"\nstore = \"" + store_url_ +
                              "\"\nallow_lossy_store = true\n" + settings.top + "\n[policy]\n" +
                              settings.policy + "\n" + settings.rest;
-  return gateways_.emplace_back(PAWL_BINARY, testing::ServeOptions{.flags = {}, .config = config});
+  return gateways_.emplace_back(
+      PAWL_BINARY, testing::ServeOptions{.flags = {}, .config = config, .worker = worker});
 }
 
 std::string GatewayTest::status_of(const ServeProcess& gateway, const std::string& key,

@@ -31,9 +31,10 @@ enum class StoreKind { sqlite, postgres };
 
 // The parts of a configuration; every test says only what it is about.
 struct Settings {
-  std::string policy;  // lines of [policy]
-  std::string top;     // lines before any table
-  std::string rest;    // further tables
+  std::string policy;         // lines of [policy]
+  std::string top;            // lines before any table
+  std::string rest;           // further tables
+  std::string upstream = "";  // a URL; empty: this test's own
 };
 
 // The one server of this program. Whoever stops it starts it again.
@@ -54,7 +55,7 @@ class GatewayTest : public ::testing::Test {
   explicit GatewayTest(StoreKind kind);
 
   // One more node on this test's store, in front of this test's upstream.
-  ServeProcess& start(const Settings& settings = {});
+  ServeProcess& start(const Settings& settings = {}, bool worker = false);
   [[nodiscard]] const std::string& store_url() const { return store_url_; }
   [[nodiscard]] const std::string& database() const { return database_; }
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_.path(); }

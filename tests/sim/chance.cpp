@@ -21,7 +21,7 @@ struct Kind {
 constexpr std::array<Kind, fault_kinds> kinds{{
     {Fault::request, "request", 1.0},
     {Fault::hang_up, "client hangs up", 0.4},
-    {Fault::other_body, "other body under the key", 0.2},
+    {Fault::other_body, "other body under the key", 0.4},
     {Fault::race, "racing duplicate", 0.7},
     {Fault::policy_change, "policy changed", 0.5},
     {Fault::secret_rotation, "secret or rules changed", 0.2},

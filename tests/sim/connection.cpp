@@ -196,6 +196,13 @@ Task<Page> Connection::undetermined(PassQuery query) {
   co_return flattened(std::move(result));
 }
 
+Task<Page> Connection::pending(PassQuery query) {
+  std::function<Page()> apply = [&server = server_, query] { return server.pending(query); };
+  Expected<Page, StoreError> result = co_await call(std::string("looks for accepted requests"),
+                                                    "store.pending", false, std::move(apply));
+  co_return flattened(std::move(result));
+}
+
 Task<StoreResult<Done>> Connection::keep_evidence(LateEvidence evidence) {
   using Reply = StoreResult<Done>;
   std::string what;

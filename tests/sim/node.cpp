@@ -108,7 +108,7 @@ void Node::heal() {
 
 bool Node::abandoned(const Identity& identity, const Owner& owner) const {
   return run_ && run_->process->alive() && owner.text.starts_with(run_->prefix) &&
-         !owner.text.ends_with(worker_mark) && !run_->active.contains(identity);
+         !run_->active.contains(identity);
 }
 
 bool Node::knows_time() const { return run_ && run_->store.knows_time(); }

@@ -62,7 +62,7 @@ class Node {
   Task<void> reconcile(Run& run);
   Task<void> operate(Run& run);
   Task<void> work(Run& run);
-  Task<void> work_on(Run& run, Identity identity);
+  Task<void> work_on(Run& run, Record record);
   Task<void> ask_provider(Run& run, Record record);
 
   void note(const std::string& what) const;

@@ -8,16 +8,6 @@ namespace {
 
 constexpr Duration lunch = std::chrono::seconds(200);
 
-class WorkerGate final : public SendGate {
- public:
-  WorkerGate(Engine& engine, Lease& lease) : engine_(engine), lease_(lease) {}
-  Task<bool> may_send() override { return engine_.may_send(lease_); }
-
- private:
-  Engine& engine_;
-  Lease& lease_;
-};
-
 }  // namespace
 
 Task<void> Node::renew(Run& run) { static_cast<void>(co_await run.engine.renew()); }
@@ -93,39 +83,29 @@ Task<void> Node::operate(Run& run) {
 }
 
 Task<void> Node::work(Run& run) {
-  if (!run.engine.time().known()) co_return;
-  for (const Identity& identity : outside_.judge.keys()) {
-    const std::optional<Record> row = outside_.judge.row(identity);
-    if (row && status_of(*row) == Status::pending) co_await work_on(run, identity);
-  }
+  const StoreResult<Done> synced = co_await run.engine.sync_time();
+  if (!synced) co_return;
+  const PassQuery query{.now = run.engine.time().at(run.clock.now()), .rows_max = 500};
+  const StoreResult<std::vector<Record>> rows = co_await run.store.pending(query);
+  if (!rows) co_return;
+  for (const Record& record : *rows) co_await work_on(run, record);
 }
 
-// Claims a pending record and sends it, as the async worker will.
-Task<void> Node::work_on(Run& run, Identity identity) {
-  const StoreResult<std::optional<Record>> found =
-      co_await run.store.find(identity.first, identity.second);
-  if (!found || !*found || !run.engine.time().trusted()) co_return;
-  // A worker's claim in doubt is left to its lease so far: told apart by its token's end.
-  const Attempt attempt{.owner = Owner{run.entropy.new_owner().text + worker_mark},
-                        .now = run.engine.time().at(run.clock.now()),
-                        .clock_trusted = true};
-  if ((*found)->expires_at <= attempt.now && !mutant(Mutant::expired_pending_claimed)) co_return;
-  const std::optional<Record> next = claimed(**found, attempt);
-  if (!next) co_return;
-  Replacement change{*next, guard_of(**found), std::nullopt};
+// Claims a pending record and sends it, as the async worker does.
+Task<void> Node::work_on(Run& run, Record record) {
+  const Identity identity{record.scope, record.key};
   run.active.insert(identity);
-  const StoreResult<Written> written = co_await run.store.replace_one(std::move(change));
-  if (written && written->mine) {
-    const std::shared_ptr<Lease> lease = run.engine.hold(*written->current);
+  const StoreResult<std::shared_ptr<Lease>> lease = co_await run.engine.claim(record);
+  if (lease && *lease) {
+    const Fence fence = (*lease)->record.fence;
     Body body;
-    std::sscanf(next->request->body.c_str(), "{\"amount\":%d,\"nonce\":%d}", &body.amount,
+    std::sscanf(record.request->body.c_str(), "{\"amount\":%d,\"nonce\":%d}", &body.amount,
                 &body.nonce);
     Call call(outside_, *run.process, run.clock, identity, body, name_);
-    WorkerGate gate(run.engine, *lease);
-    const BootTime deadline = run.clock.now() + next->policy.upstream_timeout;
-    const Outcome outcome = co_await call.send(*next, gate, deadline);
-    const StoreResult<Settlement> settled = co_await run.engine.settle(*lease, outcome);
-    if (settled && settled->superseded) outside_.judge.superseded(identity, next->fence, outcome);
+    const Executed executed = co_await run.engine.execute(*lease, call);
+    if (executed.settlement && executed.settlement->superseded) {
+      outside_.judge.superseded(identity, fence, executed.outcome);
+    }
   }
   run.active.erase(run.active.find(identity));
 }

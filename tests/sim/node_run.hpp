@@ -19,8 +19,6 @@ class RunEntropy final : public Entropy {
   int owners_ = 0;
 };
 
-inline constexpr const char* worker_mark = "w";
-
 class NoMetrics final : public Metrics {
  public:
   void add(Counter, std::string_view, std::uint64_t) override {}

@@ -9,7 +9,7 @@ Policy draw_policy(Stream& stream) {
   constexpr std::array profiles{Profile::ietf, Profile::stripe, Profile::strict};
   constexpr std::array<Duration, 5> leases{3s, 3s, 6s, 12s, 30s};
   constexpr std::array<Duration, 5> timeouts{2s, 5s, 12s, 30s, 30s};
-  constexpr std::array<Duration, 5> retentions{30s, 60s, 120s, 300s, 900s};
+  constexpr std::array<Duration, 5> retentions{10s, 30s, 60s, 120s, 600s};
   const bool transactional = stream.one_in(4);
   Policy policy = default_policy(stream.pick(profiles), transactional);
   policy.lease = stream.pick(leases);

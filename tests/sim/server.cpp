@@ -118,6 +118,10 @@ StoreResult<std::vector<Record>> Server::undetermined(PassQuery query) {
   return run(truth_.undetermined(query));
 }
 
+StoreResult<std::vector<Record>> Server::pending(PassQuery query) {
+  return run(truth_.pending(query));
+}
+
 StoreResult<Done> Server::keep_evidence(LateEvidence evidence) {
   judge_.evidence_kept({evidence.scope, evidence.key}, evidence.fence);
   return run(truth_.keep_evidence(std::move(evidence)));

@@ -28,6 +28,7 @@ class Server {
   StoreResult<std::vector<Record>> lapsed(PassQuery query);
   StoreResult<std::vector<Record>> past_retention(PassQuery query);
   StoreResult<std::vector<Record>> undetermined(PassQuery query);
+  StoreResult<std::vector<Record>> pending(PassQuery query);
   StoreResult<Done> keep_evidence(LateEvidence evidence);
 
   // pawl.complete, in the service's own transaction: true if it committed. `effect` is the rest of
@@ -88,6 +89,7 @@ class Connection final : public Store {
   Task<StoreResult<std::vector<Record>>> lapsed(PassQuery query) override;
   Task<StoreResult<std::vector<Record>>> past_retention(PassQuery query) override;
   Task<StoreResult<std::vector<Record>>> undetermined(PassQuery query) override;
+  Task<StoreResult<std::vector<Record>>> pending(PassQuery query) override;
   Task<StoreResult<Done>> keep_evidence(LateEvidence evidence) override;
 
  private:

@@ -64,6 +64,9 @@ struct SettleOptions {
 // trace, and without a body that is too large to keep.
 StoredResponse storable(const Response& response, const SettleOptions& options);
 
+// True where `settled` makes a pending record of it: a worker's try that never began.
+bool goes_back_to_queue(const Record& held, const Outcome& outcome);
+
 // The record as its owner leaves it. Fence and owner stay: settling is not taking over.
 Record settled(const Record& held, const Outcome& outcome, Instant now,
                const SettleOptions& options);

@@ -38,6 +38,7 @@ struct StoredPolicy {
   WhenExpired expired = WhenExpired::remove;
   Duration tombstone_for = std::chrono::days(30);
   FingerprintRules fingerprint;
+  int max_attempts = 10;  // async: tries that may end before a byte was sent
 
   friend bool operator==(const StoredPolicy&, const StoredPolicy&) = default;
 };

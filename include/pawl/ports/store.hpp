@@ -120,6 +120,9 @@ class Store {
   // unknown with `reconcile_after` at or before `now`.
   virtual Task<StoreResult<std::vector<Record>>> undetermined(PassQuery query) = 0;
 
+  // pending, created at or before `now`: work for the workers of async routes.
+  virtual Task<StoreResult<std::vector<Record>>> pending(PassQuery query) = 0;
+
   virtual Task<StoreResult<Done>> keep_evidence(LateEvidence evidence) = 0;
 
   // One-row forms of the two writes.

@@ -82,6 +82,12 @@ bool Stream::idle_and_alive() {
   return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
+bool Stream::is_gone() {
+  char byte = 0;
+  const ssize_t got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
 void Stream::close() {
   boost::system::error_code ignored;
   socket_.close(ignored);

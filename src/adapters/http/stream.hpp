@@ -46,6 +46,8 @@ class Stream final : public Deadlines::Entry {
 
   // Is there nothing to read and nobody gone? Asks the kernel, does not wait.
   [[nodiscard]] bool idle_and_alive();
+  // Has the other side ended it? What has arrived before that is still there.
+  [[nodiscard]] bool is_gone();
 
   // After a timeout: there is one more thing to say.
   void revive() { timed_out_ = false; }

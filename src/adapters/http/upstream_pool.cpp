@@ -71,6 +71,7 @@ Task<Expected<std::unique_ptr<Stream>, std::string>> UpstreamPool::connect(BootT
     stream->expires_at(deadline);
     const auto [error] = co_await stream->socket().async_connect(endpoint, as_result);
     if (!error) {
+      stream->expires_never();
       boost::system::error_code ignored;
       stream->socket().set_option(net::ip::tcp::no_delay(true), ignored);
       stream->expires_never();

@@ -110,6 +110,12 @@ Task<StoreResult<std::vector<Record>>> MemoryStore::undetermined(PassQuery query
       [](const Record& record) { return std::get<Unknown>(record.state).reconcile_after; });
 }
 
+Task<StoreResult<std::vector<Record>>> MemoryStore::pending(PassQuery query) {
+  co_return page(
+      query, [](const Record& record) { return status_of(record) == Status::pending; },
+      [](const Record& record) { return record.created_at; });
+}
+
 Task<StoreResult<Done>> MemoryStore::keep_evidence(LateEvidence evidence) {
   const std::lock_guard lock(mutex_);
   // Asked again after a lost acknowledgement: once is enough.

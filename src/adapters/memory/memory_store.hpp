@@ -24,6 +24,7 @@ class MemoryStore final : public Store {
   Task<StoreResult<std::vector<Record>>> lapsed(PassQuery query) override;
   Task<StoreResult<std::vector<Record>>> past_retention(PassQuery query) override;
   Task<StoreResult<std::vector<Record>>> undetermined(PassQuery query) override;
+  Task<StoreResult<std::vector<Record>>> pending(PassQuery query) override;
   Task<StoreResult<Done>> keep_evidence(LateEvidence evidence) override;
 
   // What a test wants to see. Copies, taken under the lock.

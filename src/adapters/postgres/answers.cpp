@@ -46,15 +46,14 @@ Instant store_time(const std::vector<Rows>& results) {
   return *now;
 }
 
-Writes answer(const Writes& batch, const std::vector<Rows>& results) {
-  const Instant now = store_time(results);
+Writes answer(const Writes& batch, Instant now, std::span<const Rows> results) {
   const bool inserting = batch.front()->kind == WriteKind::insert;
   std::map<std::string, std::string> done;  // identity, and whose record it was
-  for (int row = 0; row < results.at(1).count(); ++row) {
-    done.emplace(identity_in(results[1], row),
-                 inserting ? bytes_of(results[1].text(row, 2)) : std::string());
+  for (int row = 0; row < results[0].count(); ++row) {
+    done.emplace(identity_in(results[0], row),
+                 inserting ? bytes_of(results[0].text(row, 2)) : std::string());
   }
-  const Found found = inserting ? read_records(results.at(2)) : Found{};
+  const Found found = inserting ? read_records(results[1]) : Found{};
   std::map<std::string, const Record*> as_written;
   Writes unclear;
   for (const auto& write : batch) {

@@ -193,6 +193,15 @@ std::vector<Parameter> guard_parameters(const std::vector<Guard>& guards) {
   return parameters;
 }
 
+std::vector<Writes> by_kind(const Writes& batch) {
+  std::vector<Writes> parts;
+  for (const auto& write : batch) {
+    if (parts.empty() || parts.back().front()->kind != write->kind) parts.emplace_back();
+    parts.back().push_back(write);
+  }
+  return parts;
+}
+
 std::vector<Query> statements_for(const Writes& batch, std::int64_t note_id, bool distributed) {
   switch (batch.front()->kind) {
     case WriteKind::insert: return insert_statements(batch, note_id, distributed);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "src/adapters/postgres/connection.hpp"
@@ -16,7 +17,11 @@ std::vector<Query> statements_for(const Writes& batch, std::int64_t note_id, boo
 // Gives each write of the batch its answer, as far as the results say it. Returned is what has to
 // be read first: insertions that an earlier try may have made, replacements that missed. Both are
 // rare.
-Writes answer(const Writes& batch, const std::vector<Rows>& results);
+// `results`: of the statements of that kind, in their order.
+Writes answer(const Writes& batch, Instant now, std::span<const Rows> results);
+
+// A sorted batch, parted by kind.
+std::vector<Writes> by_kind(const Writes& batch);
 
 // The statement that reads `writes`, and the answers it gives. Those in the returned list have to
 // be tried again: what was in the way is gone, or only the stored request was.

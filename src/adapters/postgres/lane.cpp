@@ -1,5 +1,6 @@
 #include "src/adapters/postgres/lane.hpp"
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -9,6 +10,8 @@ namespace pawl::postgres {
 namespace {
 
 namespace net = boost::asio;
+
+constexpr std::chrono::milliseconds gather_max{2};
 
 constexpr auto quietly = net::as_tuple(net::use_awaitable);
 
@@ -49,14 +52,33 @@ Task<void> Lane::run() {
     // Connected first, taken then: what waits for a server that is away runs into its own deadline.
     const std::shared_ptr<Connection> connection = co_await link_.get(Deadline::max());
     if (!connection) continue;
+    co_await gather();
+    if (stopped_) break;
     Writes batch = queue_.take();
     if (batch.empty()) {  // all that waits is about keys that another lane has on its way
       idle_.expires_at(Deadline::max());
       co_await idle_.async_wait(quietly);
       continue;
     }
+    const Deadline start = std::chrono::steady_clock::now();
     co_await write(batch);
     finish(batch);
+    const Deadline end = std::chrono::steady_clock::now();
+    rows_before_ = batch.size();
+    gather_until_ = end + std::min<Deadline::duration>((end - start) / 4, gather_max);
+  }
+}
+
+// The callers of the last batch were woken together and most come back at once. A batch that
+// started with the first of them would make all the others wait for it to commit; so a lane that
+// was busy lets them come, for a small part of what that would cost. A lone write waits for nobody,
+// nor does one that comes later.
+Task<void> Lane::gather() {
+  if (rows_before_ < 2) co_return;
+  while (!stopped_ && queue_.size() < rows_before_ &&
+         std::chrono::steady_clock::now() < gather_until_) {
+    idle_.expires_at(gather_until_);
+    co_await idle_.async_wait(quietly);
   }
 }
 
@@ -90,15 +112,29 @@ Task<void> Lane::write(Writes batch) {
 }
 
 Task<void> Lane::attempt(Connection& connection, const Writes& batch, Writes& split) {
-  const auto note_id = static_cast<std::int64_t>(context_.chance() >> 1U);
-  std::vector<Query> queries = statements_for(batch, note_id, context_.statements.distributed());
+  const std::vector<Writes> parts = by_kind(batch);
+  std::vector<Query> queries;
+  std::vector<std::size_t> ends;  // where each part's results end; the first is that of `begin`
+  for (const Writes& part : parts) {
+    const auto note_id = static_cast<std::int64_t>(context_.chance() >> 1U);
+    std::vector<Query> more = statements_for(part, note_id, context_.statements.distributed());
+    std::ranges::move(more, std::back_inserter(queries));
+    ends.push_back(1 + queries.size());
+  }
   const auto results = co_await connection.exchange(std::move(queries), deadline());
   if (!results) {
     fail(batch, results.error(), split);
     co_return;
   }
   context_.health.good();
-  const Writes unclear = answer(batch, *results);
+  const std::span<const Rows> all(*results);
+  Writes unclear;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::size_t start = i == 0 ? 1 : ends[i - 1];
+    const Writes missed =
+        answer(parts[i], store_time(*results), all.subspan(start, ends[i] - start));
+    unclear.insert(unclear.end(), missed.begin(), missed.end());
+  }
   if (!unclear.empty()) co_await clear_up(connection, unclear);
 }
 

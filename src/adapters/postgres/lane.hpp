@@ -1,5 +1,5 @@
 // A lane: one connection that writes one batch after the other. What arrives while a batch commits
-// becomes the next one; a lone write goes at once.
+// becomes the next one, whatever its kind; a lone write goes at once.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
@@ -24,6 +24,7 @@ class Lane {
   void stop();
 
  private:
+  Task<void> gather();
   Task<void> write(Writes batch);
   Task<void> attempt(Connection& connection, const Writes& batch, Writes& split);
   Task<void> clear_up(Connection& connection, Writes unclear);
@@ -38,6 +39,8 @@ class Lane {
   std::function<void()> released_;
   Link link_;
   boost::asio::steady_timer idle_;
+  std::size_t rows_before_ = 0;  // of the last batch
+  Deadline gather_until_{};
   bool stopped_ = false;
 };
 

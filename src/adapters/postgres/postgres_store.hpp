@@ -38,10 +38,8 @@ class PostgresStore final : public Store {
   Task<StoreResult<std::vector<Record>>> lapsed(PassQuery query) override;
   Task<StoreResult<std::vector<Record>>> past_retention(PassQuery query) override;
   Task<StoreResult<std::vector<Record>>> undetermined(PassQuery query) override;
+  Task<StoreResult<std::vector<Record>>> pending(PassQuery query) override;
   Task<StoreResult<Done>> keep_evidence(LateEvidence evidence) override;
-
-  // pending rows, oldest first: work for async routes.
-  Task<StoreResult<std::vector<Record>>> pending(PassQuery query);
 
   // Why the store cannot be used just now; nothing while it can. Safe from any thread.
   [[nodiscard]] std::optional<std::string> trouble() const;

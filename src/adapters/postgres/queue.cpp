@@ -8,6 +8,7 @@ namespace pawl::postgres {
 namespace {
 
 bool in_order(const std::shared_ptr<Write>& a, const std::shared_ptr<Write>& b) {
+  if (a->kind != b->kind) return a->kind < b->kind;
   const int scopes = a->next.scope.text.compare(b->next.scope.text);
   return scopes != 0 ? scopes < 0 : a->next.key.text < b->next.key.text;
 }
@@ -57,20 +58,22 @@ void WriteQueue::remove(const Write& write) {
   std::erase_if(waiting_, [&](const auto& waiting) { return waiting.get() == &write; });
 }
 
-bool WriteQueue::may_join(const Write& write, const BusyKeys& joined) const {
-  if (joined.contains(write.identity)) return write.kind == WriteKind::insert;
+bool WriteQueue::may_join(const Write& write, const Joined& joined) const {
+  const auto same_key = joined.find(write.identity);
+  if (same_key != joined.end()) {
+    return write.kind == WriteKind::insert && same_key->second == WriteKind::insert;
+  }
   return !busy_.contains(write.identity);
 }
 
 Writes WriteQueue::take() {
   Writes batch;
-  BusyKeys joined;
+  Joined joined;
   BusyKeys passed_over;  // the writes of one key stay in their order
   std::size_t bytes = 0;
   std::deque<std::shared_ptr<Write>> rest;
   for (std::shared_ptr<Write>& write : waiting_) {
-    const bool fits = batch.empty() || (batch.front()->kind == write->kind &&
-                                        batch.size() < options_.batch_rows_max &&
+    const bool fits = batch.empty() || (batch.size() < options_.batch_rows_max &&
                                         bytes + write->bytes <= options_.batch_bytes_max);
     if (!fits || passed_over.contains(write->identity) || !may_join(*write, joined)) {
       passed_over.insert(write->identity);
@@ -78,12 +81,12 @@ Writes WriteQueue::take() {
       continue;
     }
     bytes += write->bytes;
-    joined.insert(write->identity);
+    joined.emplace(write->identity, write->kind);
     write->queued = false;
     batch.push_back(std::move(write));
   }
   waiting_ = std::move(rest);
-  busy_.merge(joined);
+  for (const auto& [identity, kind] : joined) busy_.insert(identity);
   std::ranges::stable_sort(batch, in_order);
   return batch;
 }

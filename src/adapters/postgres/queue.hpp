@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -59,13 +60,15 @@ class WriteQueue {
   void put_back(std::shared_ptr<Write> write);
   void remove(const Write& write);
 
-  // The oldest write whose key is free, and all others of its kind that fit into one batch: sorted
-  // by scope and key, so that two batches, of two nodes as well, never deadlock. Its keys are busy
+  // The oldest write whose key is free, and all others that fit into one batch: sorted by kind,
+  // scope and key, so that two batches, of two nodes as well, never deadlock. Its keys are busy
   // from here on. Insertions of one key may share a batch (one wins), replacements may not.
   Writes take();
+  [[nodiscard]] std::size_t size() const { return waiting_.size(); }
 
  private:
-  [[nodiscard]] bool may_join(const Write& write, const BusyKeys& joined) const;
+  using Joined = std::unordered_map<std::string, WriteKind>;
+  [[nodiscard]] bool may_join(const Write& write, const Joined& joined) const;
 
   const Options& options_;
   BusyKeys& busy_;

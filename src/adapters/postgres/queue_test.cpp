@@ -32,13 +32,12 @@ class Queue : public ::testing::Test {
   WriteQueue queue_{options_, busy_};
 };
 
-TEST_F(Queue, ABatchIsOfOneKindAndSorted) {
-  push(WriteKind::insert, "c");
+TEST_F(Queue, ABatchIsSortedByKindAndKey) {
   push(WriteKind::replace, "d");
+  push(WriteKind::insert, "c");
   push(WriteKind::insert, "a");
-  push(WriteKind::insert, "b");
-  EXPECT_EQ(take(), (Keys{"a", "b", "c"}));
-  EXPECT_EQ(take(), (Keys{"d"}));
+  push(WriteKind::replace, "b");
+  EXPECT_EQ(take(), (Keys{"a", "c", "b", "d"}));
   EXPECT_TRUE(queue_.empty());
 }
 

@@ -27,6 +27,7 @@ Statements prepare_all(sqlite3* connection) {
                     .lapsed = prepared(sql::lapsed),
                     .past_retention = prepared(sql::past_retention),
                     .undetermined = prepared(sql::undetermined),
+                    .pending = prepared(sql::pending),
                     .probe_write = prepared(sql::probe_write),
                     .probe_read = prepared(sql::probe_read)};
 }

@@ -13,7 +13,7 @@ namespace pawl::sqlite {
 struct Statements {
   Statement schema_version, begin, commit, rollback;
   Statement find, insert, replace, erase, audit, keep_evidence;
-  Statement lapsed, past_retention, undetermined;
+  Statement lapsed, past_retention, undetermined, pending;
   Statement probe_write, probe_read;
 };
 

@@ -139,6 +139,10 @@ Task<StoreResult<std::vector<Record>>> SqliteStore::undetermined(PassQuery query
   return pass(&Statements::undetermined, query);
 }
 
+Task<StoreResult<std::vector<Record>>> SqliteStore::pending(PassQuery query) {
+  return pass(&Statements::pending, query);
+}
+
 Task<StoreResult<Done>> SqliteStore::keep_evidence(LateEvidence evidence) {
   std::vector<EvidenceWrite> writes;
   writes.emplace_back(std::move(evidence));

@@ -35,6 +35,7 @@ class SqliteStore final : public Store {
   Task<StoreResult<std::vector<Record>>> lapsed(PassQuery query) override;
   Task<StoreResult<std::vector<Record>>> past_retention(PassQuery query) override;
   Task<StoreResult<std::vector<Record>>> undetermined(PassQuery query) override;
+  Task<StoreResult<std::vector<Record>>> pending(PassQuery query) override;
   Task<StoreResult<Done>> keep_evidence(LateEvidence evidence) override;
 
   // Why the store cannot be used at the moment (disk full, read-only, corrupt, ...), for readiness.

@@ -64,6 +64,11 @@ inline constexpr const char* undetermined =
     " FROM keys INDEXED BY keys_by_doubt "
     "WHERE status = 'unknown' AND reconcile_after <= ?1 ORDER BY reconcile_after";
 
+inline constexpr const char* pending =
+    "SELECT " PAWL_SQLITE_COLUMNS
+    " FROM keys INDEXED BY keys_by_queue "
+    "WHERE status = 'pending' AND created_at <= ?1 ORDER BY created_at";
+
 // A write that changes nothing but shows whether the disk takes writes.
 inline constexpr const char* probe_write = "UPDATE meta SET value = ?1 WHERE name = 'probe'";
 inline constexpr const char* probe_read = "SELECT value FROM meta WHERE name = 'store_id'";

@@ -1,20 +1,27 @@
-// kill -9 in the middle of batches: what was acknowledged is there, byte for byte, and no key was
-// ever granted twice.
+// kill -9 in the middle of batches, fifty times on each store: what was acknowledged is there, byte
+// for byte, and no key was ever granted twice. On PostgreSQL the server is killed now and then too.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <filesystem>
+#include <functional>
 #include <map>
 #include <random>
 #include <sstream>
 
-#include "src/adapters/sqlite/test_support.hpp"
+#include "src/adapters/postgres/pg_fixture.hpp"
+#include "src/adapters/sqlite/sqlite_store.hpp"
+#include "testing/builders.hpp"
+#include "testing/run.hpp"
 
-namespace pawl::sqlite {
+namespace pawl {
 namespace {
 
-constexpr int kills = 20;
+constexpr int kills = 50;
 constexpr int callers = 16;
 
 // Bytes of every kind, some of them in overflow pages, from a key and its owner.
@@ -25,6 +32,14 @@ std::string body_of(const std::string& key, const std::string& owner) {
   const std::size_t size = random() % 10 == 0 ? 9000 : 200;
   while (body.size() < size) body += static_cast<char>(random());
   return body;
+}
+
+using Open = std::function<std::unique_ptr<Store>()>;
+
+Record completed(const Record& record, std::string body) {
+  Record next = testing::in_state(record, Status::completed, record.created_at);
+  std::get<Completed>(next.state).response.body = std::move(body);
+  return next;
 }
 
 void say(int pipe, const std::string& line) {
@@ -46,8 +61,8 @@ Task<void> pay(Store& store, int pipe, int round, int caller, int first_key) {
   }
 }
 
-[[noreturn]] void run_payments(const std::string& path, int pipe, int round, int first_key) {
-  const auto store = opened(path);
+[[noreturn]] void run_payments(const Open& open, int pipe, int round, int first_key) {
+  const std::unique_ptr<Store> store = open();
   boost::asio::io_context context(1);
   for (int caller = 0; caller < callers; ++caller) {
     boost::asio::co_spawn(context, pay(*store, pipe, round, caller, first_key),
@@ -103,7 +118,7 @@ void check(Store& store, const Acknowledged& acknowledged) {
   for (const auto& [number, owner] : acknowledged.won) {
     const std::string key = "crash-key-" + std::to_string(number);
     const Record held = testing::an_in_progress_record(key, owner);
-    const auto found = find(store, held);
+    const auto found = testing::run(store.find(held.scope, held.key));
     ASSERT_TRUE(found);
     ASSERT_TRUE(*found) << "acknowledged and gone: " << key;
     EXPECT_EQ((*found)->owner.text, owner);
@@ -112,24 +127,49 @@ void check(Store& store, const Acknowledged& acknowledged) {
   }
 }
 
-TEST(SqliteCrash, EveryAcknowledgedWriteSurvivesKillNine) {
-  const TempDir directory;
+// `between`: what else befalls the store after each round.
+void kill_again_and_again(const Open& open, const std::function<void(int)>& between) {
   std::mt19937 random(20260101);
   Acknowledged acknowledged;
   for (int round = 0; round < kills; ++round) {
     int pipe[2] = {};
     ASSERT_EQ(::pipe(pipe), 0);
     const int first_key = std::max(0, acknowledged.last_key - callers);  // some of the last round's
-    const pid_t child = ::fork();
-    if (child == 0) run_payments(directory.file(), pipe[1], round, first_key);
+    const pid_t child = ::fork();  // no thread is running: stores are opened after it
+    if (child == 0) run_payments(open, pipe[1], round, first_key);
     ::close(pipe[1]);
     kill_after(1 + static_cast<int>(random() % 150), child, pipe[0], acknowledged);
     ::close(pipe[0]);
-    const auto store = opened(directory.file());
+    between(round);
+    const std::unique_ptr<Store> store = open();
     check(*store, acknowledged);
+    if (::testing::Test::HasFatalFailure()) return;
   }
   EXPECT_GT(acknowledged.done.size(), std::size_t{kills});
 }
 
+TEST(Crash, EveryAcknowledgedWriteSurvivesKillNineOnSqlite) {
+  std::string folder = (std::filesystem::temp_directory_path() / "pawl-crash-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const auto open = [&]() -> std::unique_ptr<Store> {
+    auto store = sqlite::SqliteStore::open(folder + "/pawl.db");
+    if (!store) throw std::runtime_error(store.error());
+    return std::move(*store);
+  };
+  kill_again_and_again(open, [](int) {});
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Crash, EveryAcknowledgedWriteSurvivesKillNineOnPostgres) {
+  testing::PostgresServer server;
+  ASSERT_TRUE(postgres::migrate(server.url()));
+  const auto open = [&]() -> std::unique_ptr<Store> { return postgres::open_store(server.url()); };
+  kill_again_and_again(open, [&](int round) {
+    if (round % 10 != 9) return;
+    server.kill_hard();
+    server.start();
+  });
+}
+
 }  // namespace
-}  // namespace pawl::sqlite
+}  // namespace pawl

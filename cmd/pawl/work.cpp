@@ -1,0 +1,61 @@
+// pawl worker: everything that needs no client. Works off async requests, sweeps, reaps.
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+
+#include "cmd/pawl/command.hpp"
+#include "cmd/pawl/node.hpp"
+#include "src/config/serving.hpp"
+
+namespace pawl::cmd {
+namespace {
+
+struct Options {
+  std::optional<std::string> config;
+  config::Overrides overrides;
+};
+
+int run(const Options& options) {
+  const auto read = config::read_for_serving(options.config, options.overrides);
+  if (!read) {
+    for (const config::Trouble& trouble : read.error()) std::cerr << to_text(trouble) << '\n';
+    return exit_bad_data;
+  }
+  std::signal(SIGPIPE, SIG_IGN);
+  Expected<OpenStore, std::string> store =
+      open_store(read->config.store, read->config.allow_lossy_store);
+  if (!store) {
+    std::cerr << "pawl worker: store: " << store.error() << '\n';
+    return exit_failed;
+  }
+  Node node(read->config, std::move(*store), Role::work);
+  const Expected<Done, std::string> opened = node.open();
+  if (!opened) {
+    std::cerr << "pawl worker: " << opened.error() << '\n';
+    return exit_failed;
+  }
+  std::cout << "admin on " << node.admin_url() << '\n' << std::flush;
+  if (!node.serve()) std::_Exit(exit_failed);
+  return exit_ok;
+}
+
+}  // namespace
+
+void add_worker(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("worker", "Work off async requests, sweep and reap; no public listener");
+  command->footer(
+      "pawl serve does all of this too; a worker of its own is for more of it, or for\n"
+      "keeping it apart. Takes the same configuration. SIGTERM: finishes, exits 0.\n"
+      "Example: pawl worker --config /etc/pawl/pawl.toml --admin 127.0.0.1:9091");
+  config::Overrides& flags = options->overrides;
+  command->add_option("--upstream", flags.upstream, "The API: http://HOST:PORT");
+  command->add_option("--admin", flags.admin, "The operator's ADDRESS:PORT (127.0.0.1:9090)");
+  command->add_option("--store", flags.store, "sqlite:PATH or postgres://... (sqlite:pawl.db)");
+  command->add_option("--config", options->config, "A TOML file: docs/configuration.md");
+  command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace pawl::cmd

@@ -1,0 +1,34 @@
+#include "pawl/core/mutant.hpp"
+#include "pawl/engine.hpp"
+
+namespace pawl {
+
+Task<StoreResult<std::shared_ptr<Lease>>> Engine::claim(const Record& pending) {
+  const std::shared_ptr<Lease> none;
+  if (!time_.known()) {
+    const StoreResult<Done> synced = co_await sync_time();
+    if (!synced) co_return Unexpected{synced.error()};
+  }
+  const Attempt attempt = new_attempt();
+  if (!attempt.clock_trusted) co_return none;
+  const bool too_late = pending.expires_at <= attempt.now;
+  if (too_late && !mutant(Mutant::expired_pending_claimed)) co_return none;
+  const std::optional<Record> next = claimed(pending, attempt);
+  if (!next) co_return none;
+  StoreError last = StoreError::contended;
+  bool in_doubt = false;  // a write of ours may be there although nobody said so
+  for (int round = 0; round < options_.rounds_max; ++round) {
+    Replacement change{*next, guard_of(pending), std::nullopt};
+    const StoreResult<Written> written = co_await replace(std::move(change));
+    if (written) co_return written->mine ? hold(*written->current) : none;
+    last = written.error();
+    if (last != StoreError::in_doubt) break;
+    in_doubt = true;
+    co_await pause(round);  // the same owner asks again and learns the truth
+  }
+  // If it is there it is given back: nothing was sent under it.
+  if (in_doubt) remember_orphan(pending.scope, pending.key, pending.policy, attempt);
+  co_return Unexpected{last};
+}
+
+}  // namespace pawl

@@ -1,0 +1,185 @@
+#include "src/gateway/async_worker.hpp"
+
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "src/adapters/http/forwarding.hpp"
+#include "src/gateway/attempt_headers.hpp"
+
+namespace pawl::gateway {
+namespace {
+
+namespace net = boost::asio;
+using namespace std::chrono_literals;
+
+constexpr std::size_t active_max = 64;
+constexpr std::size_t rows_max = 200;
+constexpr Duration look_every = 500ms;  // what other nodes accepted is found by this
+constexpr Duration pause_first = 500ms;
+constexpr Duration pause_max = 60s;
+
+void rethrow(std::exception_ptr failure) {
+  if (failure) std::rethrow_exception(failure);
+}
+
+// A stored request, written as it would have been when it came.
+class Stored final : public http::RequestWriter {
+ public:
+  Stored(const Record& record, config::ForwardKey forward_key, std::string_view pseudonym,
+         std::string_view default_host)
+      : record_(record),
+        forward_key_(forward_key),
+        pseudonym_(pseudonym),
+        default_host_(default_host) {}
+
+  std::string head(const Record& attempt) override {
+    const StoredRequest& kept = *record_.request;
+    http::RequestHead parts;
+    parts.method = record_.method;
+    const std::string_view target = kept.target;
+    const std::size_t question = target.find('?');
+    parts.path = target.substr(0, question);
+    parts.has_query = question != std::string_view::npos;
+    if (parts.has_query) parts.query = target.substr(question + 1);
+    for (const Header& header : kept.headers) {
+      parts.fields.push_back({header.name, header.value});
+    }
+    parts.host = http::find(parts.fields, "Host").value_or(default_host_);
+    const Headers extra = attempt_headers(attempt, forward_key_);
+    http::ForwardOptions options;
+    options.pseudonym = pseudonym_;
+    options.client = "unknown";  // long gone
+    options.default_host = default_host_;
+    options.names_key = forward_key_ == config::ForwardKey::same;
+    options.drops_override = true;
+    options.extra = &extra;
+    std::string out;
+    http::append_request(out, parts, options);
+    http::append_field(out, "Content-Length", std::to_string(kept.body.size()));
+    out += "\r\n";
+    return out;
+  }
+
+  [[nodiscard]] std::string_view body() const override { return record_.request->body; }
+
+ private:
+  const Record& record_;
+  config::ForwardKey forward_key_;
+  std::string_view pseudonym_;
+  std::string_view default_host_;
+};
+
+}  // namespace
+
+AsyncWorker::AsyncWorker(Shared& shared, Engine& engine, Store& store, http::UpstreamPool& upstream,
+                         Clock& clock, Entropy& entropy, net::any_io_executor executor)
+    : shared_(shared),
+      engine_(engine),
+      store_(store),
+      upstream_(upstream),
+      clock_(clock),
+      entropy_(entropy),
+      executor_(executor),
+      idle_(executor) {}
+
+void AsyncWorker::wake() {
+  net::post(executor_, [this] {
+    woken_ = true;
+    idle_.cancel();
+  });
+}
+
+void AsyncWorker::stop() {
+  net::post(executor_, [this] {
+    stopped_ = true;
+    idle_.cancel();
+  });
+}
+
+Task<void> AsyncWorker::run() {
+  while (!stopped_) {
+    looking_ = true;
+    woken_ = false;
+    co_await look();
+    looking_ = false;
+    if (woken_ || stopped_) continue;
+    idle_.expires_after(look_every);
+    co_await idle_.async_wait(net::as_tuple(net::use_awaitable));
+  }
+}
+
+Task<void> AsyncWorker::look() {
+  if (active_.size() >= active_max) co_return;
+  const StoreResult<Done> synced = co_await engine_.sync_time();
+  if (!synced || !engine_.time().trusted()) co_return;
+  const Instant now = engine_.time().at(clock_.now());
+  std::erase_if(not_before_,
+                [&](const auto& entry) { return entry.second + pause_max < clock_.now(); });
+  // Those that wait for their next try stand before what is new: they must not hide it.
+  const PassQuery query{.now = now, .rows_max = rows_max + not_before_.size() + active_.size()};
+  const StoreResult<std::vector<Record>> rows = co_await store_.pending(query);
+  if (!rows) co_return;
+  for (const Record& record : *rows) {
+    const Identity identity{record.scope.text, record.key.text};
+    const auto later = not_before_.find(identity);
+    const bool waits = later != not_before_.end() && clock_.now() < later->second;
+    if (stopped_ || active_.size() >= active_max) break;
+    if (waits || active_.contains(identity) || !record.request) continue;
+    active_.insert(identity);
+    active_count_ = active_.size();
+    net::co_spawn(executor_, work_on(record), rethrow);
+  }
+}
+
+Task<void> AsyncWorker::work_on(Record record) {
+  const Identity identity{record.scope.text, record.key.text};
+  const StoreResult<std::shared_ptr<Lease>> lease = co_await engine_.claim(record);
+  if (lease && *lease) {
+    const config::Route* named = shared_.routes.named(record.route);
+    const config::RoutePolicy& policy =
+        named == nullptr ? shared_.routes.fallback().policy : named->policy;
+    (*lease)->settle.response_bytes_max = policy.response_bytes_max;
+    Stored stored(record, policy.forward_key, shared_.pseudonym, upstream_.authority());
+    http::CallOptions options;
+    options.connect_timeout = policy.upstream_connect_timeout;
+    options.idle_max = policy.upstream_idle;
+    http::UpstreamCall call(upstream_, stored, options);
+    const Executed executed = co_await engine_.execute(*lease, call);
+    if (executed.settlement) {
+      const Record& now = executed.settlement->record;
+      if (status_of(now) == Status::pending) try_later(identity, now.attempt);
+      shared_.cache.keep(now);
+    }
+    LogLine line;
+    line.client = "worker";
+    line.method = record.method;
+    line.path = record.path;
+    line.route = record.route;
+    line.key = log_name(record.scope, record.key);
+    line.decision = to_text(DecisionKind::execute);
+    line.evidence = to_text(evidence_of(executed.outcome));
+    if (const auto* none = std::get_if<NotSent>(&executed.outcome)) line.trouble = none->why;
+    if (const auto* lost = std::get_if<Lost>(&executed.outcome)) line.trouble = lost->why;
+    if (const auto* answer = std::get_if<Answered>(&executed.outcome)) {
+      line.status = answer->response.status;
+    }
+    line.upstream_took = call.took();
+    shared_.log.write(line);
+  }
+  active_.erase(identity);
+  active_count_ = active_.size();
+  if (!stopped_ && active_.size() + 1 == active_max) wake();  // there was more than fits
+}
+
+// Exponential, with full jitter.
+void AsyncWorker::try_later(const Identity& identity, int attempt) {
+  const Duration longest =
+      std::min<Duration>(pause_first * (1 << std::clamp(attempt - 1, 0, 10)), pause_max);
+  const auto chance = entropy_.below(static_cast<std::uint64_t>(longest.count()) + 1);
+  not_before_[identity] = clock_.now() + Duration(static_cast<std::int64_t>(chance));
+}
+
+}  // namespace pawl::gateway
