@@ -182,7 +182,11 @@ bool Node::drain() {
     admin_listener_->close();
     admin_sessions_->drain();
   });
-  wait_until([&] { return admin_count_.all() == 0; }, std::chrono::steady_clock::now() + 1s);
+  const auto closed = [&] { return admin_count_.all() == 0; };
+  if (!wait_until(closed, std::chrono::steady_clock::now() + 1s)) {
+    net::post(first.context, [this] { admin_sessions_->close_all(); });
+    wait_until(closed, std::chrono::steady_clock::now() + 1s);
+  }
   if (finished && quiet) {
     log_.say("info", "drained");
   } else {

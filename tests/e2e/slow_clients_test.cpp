@@ -133,5 +133,19 @@ TEST_F(SlowClients, AreCounted) {
   EXPECT_EQ(answer.status, 201);
 }
 
+// An operator's connection that nobody closes, still open when everything it uses is taken down.
+TEST_F(SlowClients, OfTheOperatorDoNotOutliveTheNode) {
+  for (int round = 0; round < 3; ++round) {
+    start();
+    RawClient scraper(gateway().admin_port());
+    scraper.send("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_EQ(scraper.read_answer().status, 200);
+    RawClient stuck(gateway().admin_port());
+    stuck.send("GET /metrics HTTP/1.1\r\n");
+    RawClient silent(gateway().admin_port());
+    EXPECT_EQ(gateway().terminate(), 0) << gateway().err();
+  }
+}
+
 }  // namespace
 }  // namespace pawl::e2e

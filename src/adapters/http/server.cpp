@@ -3,6 +3,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/ip/network_v6.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -20,6 +21,14 @@ constexpr std::string_view too_many =
     "Connection: close\r\n\r\n";
 
 }  // namespace
+
+std::string counted_as(const net::ip::address& address) {
+  if (address.is_v4()) return address.to_string();
+  if (address.to_v6().is_v4_mapped()) {
+    return net::ip::make_address_v4(net::ip::v4_mapped, address.to_v6()).to_string();
+  }
+  return net::ip::network_v6(address.to_v6(), 64).network().to_string();
+}
 
 bool ConnectionCount::add(const std::string& address) {
   const std::lock_guard lock(mutex_);
@@ -62,12 +71,18 @@ Task<void> SessionGroup::run(std::shared_ptr<Session> session, std::string addre
   const auto place = sessions_.insert(sessions_.end(), session.get());
   co_await session->run();
   sessions_.erase(place);
+  session.reset();  // before the count: who waits for it takes down what a session uses
   count_.remove(address);
 }
 
 void SessionGroup::drain() {
   draining_ = true;
   for (Session* const session : sessions_) session->stop_if_idle();
+}
+
+void SessionGroup::close_all() {
+  draining_ = true;
+  for (Session* const session : sessions_) session->stop();
 }
 
 Expected<std::uint16_t, std::string> Listener::open(const std::string& host, std::uint16_t port) {
@@ -100,7 +115,7 @@ Task<void> Listener::run() {
     boost::system::error_code gone;
     const tcp::endpoint peer = socket.remote_endpoint(gone);
     if (gone) continue;
-    std::string address = peer.address().to_string();
+    std::string address = counted_as(peer.address());
     if (!count_.add(address)) {
       socket.write_some(net::buffer(too_many), gone);
       continue;

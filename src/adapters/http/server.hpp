@@ -16,6 +16,9 @@
 
 namespace pawl::http {
 
+// What an address counts as: whoever has one IPv6 address has 2^64 of them.
+std::string counted_as(const boost::asio::ip::address& address);
+
 // How many connections there are, in all and from each address. Shared by the threads.
 class ConnectionCount {
  public:
@@ -48,7 +51,8 @@ class SessionGroup {
 
   // From now on every connection ends with the answer it is waiting for; idle ones end at once.
   void drain();
-  [[nodiscard]] bool empty() const { return sessions_.empty(); }
+  // Ends every connection, answered or not.
+  void close_all();
 
  private:
   Task<void> run(std::shared_ptr<Session> session, std::string address);

@@ -85,6 +85,8 @@ class Session {
   Task<void> run();
   // Ends it if it waits for its next request.
   void stop_if_idle();
+  // Ends it whatever it is at; `run` returns soon after.
+  void stop() { stream_.close(); }
 
  private:
   Task<bool> serve_one();
