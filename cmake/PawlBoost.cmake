@@ -14,6 +14,8 @@ add_library(pawl_boost STATIC ${CMAKE_CURRENT_LIST_DIR}/boost.cpp)
 target_link_libraries(pawl_boost PUBLIC Threads::Threads PRIVATE pawl_options)
 target_compile_definitions(pawl_boost PUBLIC
   BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_VISIBILITY)
+add_library(pawl_boost_ssl STATIC ${CMAKE_CURRENT_LIST_DIR}/boost_ssl.cpp)
+target_link_libraries(pawl_boost_ssl PUBLIC pawl_boost OpenSSL::SSL PRIVATE pawl_options)
 target_precompile_headers(pawl_boost PRIVATE
   <algorithm> <chrono> <functional> <map> <memory> <optional> <string> <string_view> <variant> <vector>
   <boost/asio/awaitable.hpp> <boost/asio/co_spawn.hpp> <boost/asio/io_context.hpp>

@@ -10,7 +10,9 @@ namespace {
 namespace net = boost::asio;
 using namespace std::chrono_literals;
 
-http::UpstreamAddress address_of(const config::UpstreamUrl& url) { return {url.host, url.port}; }
+http::UpstreamAddress address_of(const config::UpstreamUrl& url) {
+  return {url.host, url.port, url.tls};
+}
 
 http::SessionLimits limits_of(const config::Limits& limits) {
   http::SessionLimits session;

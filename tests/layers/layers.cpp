@@ -39,6 +39,11 @@ const std::vector<Rule>& rules() {
       {"src/adapters/postgres/",
        {"pawl/core/", "pawl/ports/", "src/adapters/postgres/", "boost/asio/", "boost/system/",
         "libpq-fe.h"}},
+      {"src/adapters/http/",
+       {"pawl/core/", "pawl/ports/", "src/adapters/http/", "boost/asio/", "boost/system/"}},
+      {"src/gateway/",
+       {"pawl/core/", "pawl/ports/", "pawl/engine.hpp", "src/gateway/", "src/config/",
+        "src/adapters/http/", "boost/asio/", "prometheus/", "unistd.h"}},
       {"testing/postgres_server.cpp", {"testing/", "libpq-fe.h"}},
       {"testing/", {"pawl/core/", "pawl/ports/", "testing/", "boost/asio/"}},
   };

@@ -2,10 +2,16 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/ssl/host_name_verification.hpp>
+#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <cstring>
+#include <tuple>
+
+#include "src/adapters/http/tls_context.hpp"
 
 namespace pawl::http {
 namespace {
@@ -16,6 +22,30 @@ constexpr auto as_result = net::as_tuple(net::use_awaitable);
 constexpr std::size_t room_first = 4096;
 
 }  // namespace
+
+class Stream::Tls {
+ public:
+  Tls(net::ip::tcp::socket& socket, net::ssl::context& context) : layer(socket, context) {}
+  net::ssl::stream<net::ip::tcp::socket&> layer;
+};
+
+Stream::~Stream() = default;
+
+Task<std::optional<std::string>> Stream::start_tls(TlsContext& context, std::string host) {
+  tls_ = std::make_unique<Tls>(socket_, context.asio());
+  boost::system::error_code not_numeric;
+  net::ip::make_address(host, not_numeric);
+  // A name is asked for by name; an address has none.
+  if (not_numeric) {
+    SSL_ctrl(tls_->layer.native_handle(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+             host.data());
+  }
+  tls_->layer.set_verify_callback(net::ssl::host_name_verification(host));
+  const auto [error] =
+      co_await tls_->layer.async_handshake(net::ssl::stream_base::client, as_result);
+  if (!error) co_return std::nullopt;
+  co_return timed_out_ ? std::string("timed out") : error.message();
+}
 
 Stream::Stream(net::ip::tcp::socket socket, Deadlines& deadlines)
     : Entry(deadlines), socket_(std::move(socket)) {
@@ -52,11 +82,18 @@ void Stream::release_room() {
 Task<Io> Stream::read_more() {
   if (timed_out_) co_return Io::timed_out;
   make_room();
-  const auto [error, bytes] =
-      co_await socket_.async_read_some(net::buffer(in_.get() + end_, capacity_ - end_), as_result);
+  const net::mutable_buffer room = net::buffer(in_.get() + end_, capacity_ - end_);
+  boost::system::error_code error;
+  std::size_t bytes = 0;
+  if (tls_) {
+    std::tie(error, bytes) = co_await tls_->layer.async_read_some(room, as_result);
+  } else {
+    std::tie(error, bytes) = co_await socket_.async_read_some(room, as_result);
+  }
   end_ += bytes;
   if (!error) co_return Io::ok;
   if (timed_out_) co_return Io::timed_out;
+  // Over TLS the end must be said (close_notify); a connection that just ends was cut.
   co_return error == net::error::eof ? Io::closed : Io::broken;
 }
 
@@ -68,8 +105,13 @@ Task<Stream::Sent> Stream::write(std::array<std::string_view, 2> parts) {
   }
   const std::array<net::const_buffer, 2> buffers{net::buffer(parts[0].data(), parts[0].size()),
                                                  net::buffer(parts[1].data(), parts[1].size())};
-  const auto [error, bytes] = co_await net::async_write(socket_, buffers, as_result);
-  sent.bytes = bytes;
+  boost::system::error_code error;
+  if (tls_) {
+    std::tie(error, sent.bytes) = co_await net::async_write(tls_->layer, buffers, as_result);
+    if (error) sent.bytes = std::max<std::size_t>(sent.bytes, 1);
+  } else {
+    std::tie(error, sent.bytes) = co_await net::async_write(socket_, buffers, as_result);
+  }
   if (error) sent.io = timed_out_ ? Io::timed_out : Io::broken;
   co_return sent;
 }

@@ -5,6 +5,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,11 +22,19 @@ enum class Io {
   broken,     // reset, or any other error
 };
 
+// The client's side of TLS for one upstream: whom to trust. Shared by a pool's connections.
+class TlsContext;
+
 class Stream final : public Deadlines::Entry {
  public:
   Stream(boost::asio::ip::tcp::socket socket, Deadlines& deadlines);
 
+  ~Stream() override;
+
   boost::asio::ip::tcp::socket& socket() { return socket_; }
+
+  // Speaks TLS from here on, with a server that proves to be `host`. Nothing, or what went wrong.
+  Task<std::optional<std::string>> start_tls(TlsContext& context, std::string host);
 
   // What has arrived and not been consumed. Valid until the next read_more.
   [[nodiscard]] std::string_view arrived() const { return {in_.get() + begin_, end_ - begin_}; }
@@ -41,7 +50,8 @@ class Stream final : public Deadlines::Entry {
     Io io = Io::ok;
     std::size_t bytes = 0;
   };
-  // Writes all of it, or says how much went out before it failed.
+  // Writes all of it, or says how much went out before it failed. Over TLS a failure never says
+  // zero: what was encrypted may have left.
   Task<Sent> write(std::array<std::string_view, 2> parts);
 
   // Is there nothing to read and nobody gone? Asks the kernel, does not wait.
@@ -65,7 +75,10 @@ class Stream final : public Deadlines::Entry {
   void expire() override;
   void make_room();
 
+  class Tls;
+
   boost::asio::ip::tcp::socket socket_;
+  std::unique_ptr<Tls> tls_;
   std::unique_ptr<char[]> in_;
   std::size_t capacity_ = 0;
   std::size_t begin_ = 0;

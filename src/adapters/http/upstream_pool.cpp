@@ -5,6 +5,8 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "src/adapters/http/tls_context.hpp"
+
 namespace pawl::http {
 namespace {
 
@@ -21,7 +23,10 @@ UpstreamPool::UpstreamPool(UpstreamAddress address, Deadlines& deadlines)
   const bool v6 = address_.host.find(':') != std::string::npos;
   authority_ = v6 ? "[" + address_.host + "]" : address_.host;
   authority_ += ":" + std::to_string(address_.port);
+  if (address_.tls) tls_ = std::make_unique<TlsContext>();
 }
+
+UpstreamPool::~UpstreamPool() = default;
 
 std::unique_ptr<Stream> UpstreamPool::reuse(Duration idle_max) {
   while (!idle_.empty()) {
@@ -70,8 +75,14 @@ Task<Expected<std::unique_ptr<Stream>, std::string>> UpstreamPool::connect(BootT
     auto stream = std::make_unique<Stream>(net::ip::tcp::socket(executor), deadlines_);
     stream->expires_at(deadline);
     const auto [error] = co_await stream->socket().async_connect(endpoint, as_result);
+    if (!error && tls_) {
+      const std::optional<std::string> why = co_await stream->start_tls(*tls_, address_.host);
+      if (why) {  // the next address is the same server: it would say the same
+        trouble = "TLS with " + authority_ + ": " + *why;
+        break;
+      }
+    }
     if (!error) {
-      stream->expires_never();
       boost::system::error_code ignored;
       stream->socket().set_option(net::ip::tcp::no_delay(true), ignored);
       stream->expires_never();

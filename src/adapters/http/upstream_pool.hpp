@@ -13,11 +13,13 @@ namespace pawl::http {
 struct UpstreamAddress {
   std::string host;
   std::uint16_t port = 80;
+  bool tls = false;
 };
 
 class UpstreamPool {
  public:
   UpstreamPool(UpstreamAddress address, Deadlines& deadlines);
+  ~UpstreamPool();
 
   // A kept connection that was idle for less than `idle_max` and that the kernel says is alive.
   // Nothing: open a fresh one.
@@ -43,6 +45,7 @@ class UpstreamPool {
   UpstreamAddress address_;
   std::string authority_;
   Deadlines& deadlines_;
+  std::unique_ptr<TlsContext> tls_;            // where the address says so
   std::vector<std::unique_ptr<Stream>> idle_;  // the most recent last
 };
 

@@ -1,0 +1,2 @@
+// Asio's TLS, compiled once, for those who link it.
+#include <boost/asio/ssl/impl/src.hpp>
