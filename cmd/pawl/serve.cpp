@@ -8,14 +8,18 @@
 
 #include "cmd/pawl/command.hpp"
 #include "cmd/pawl/node.hpp"
+#include "src/adapters/postgres/facts.hpp"
+#include "src/adapters/sqlite/facts.hpp"
 #include "src/config/files.hpp"
 #include "src/config/serving.hpp"
+#include "src/gateway/scope_rule.hpp"
 
 namespace pawl::cmd {
 namespace {
 
 struct Options {
   std::optional<std::string> config;
+  bool new_scope_rule = false;
   config::Overrides overrides;
 };
 
@@ -25,6 +29,37 @@ void raise_descriptor_limit() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+constexpr const char* rule_name = "scope_rule";
+constexpr std::string_view sqlite_prefix = "sqlite:";
+
+Expected<std::string, std::string> recorded_rule(const std::string& store,
+                                                 const std::string& proposed) {
+  if (!store.starts_with(sqlite_prefix)) return postgres::recorded_fact(store, rule_name, proposed);
+  return sqlite::recorded_fact(store.substr(sqlite_prefix.size()), rule_name, proposed);
+}
+
+Expected<Done, std::string> record_rule(const std::string& store, const std::string& rule) {
+  if (!store.starts_with(sqlite_prefix)) return postgres::record_fact(store, rule_name, rule);
+  return sqlite::record_fact(store.substr(sqlite_prefix.size()), rule_name, rule);
+}
+
+// The keys that are in the store were made under a rule; under another, each of them would be new.
+Expected<Done, std::string> agree_on_scopes(const config::Config& config, bool new_rule) {
+  const std::string rule = gateway::scope_rule(config);
+  const Expected<std::string, std::string> stored = recorded_rule(config.store, rule);
+  if (!stored) return Unexpected{"store: " + stored.error()};
+  if (*stored == rule) return Done{};
+  const std::optional<std::string> why = gateway::contradiction(*stored, rule);
+  if (why && !new_rule) {
+    return Unexpected{
+        "the keys in the store belong to other scopes: " + *why +
+        ".\nStarting like this would make every live key new, so a retry of a payment "
+        "would pay again.\nGo back to the old setting, or accept that with "
+        "--new-scope-rule"};
+  }
+  return record_rule(config.store, rule);
 }
 
 int run(const Options& options) {
@@ -43,6 +78,11 @@ int run(const Options& options) {
   Expected<OpenStore, std::string> store = open_store(config.store, config.allow_lossy_store);
   if (!store) {
     std::cerr << "pawl serve: store: " << store.error() << '\n';
+    return exit_failed;
+  }
+  const Expected<Done, std::string> agreed = agree_on_scopes(config, options.new_scope_rule);
+  if (!agreed) {
+    std::cerr << "pawl serve: " << agreed.error() << '\n';
     return exit_failed;
   }
   Node node(config, std::move(*store));
@@ -77,6 +117,8 @@ void add_serve(CLI::App& app, int& exit_code) {
   command->add_option("--admin", flags.admin, "The operator's ADDRESS:PORT (127.0.0.1:9090)");
   command->add_option("--store", flags.store, "sqlite:PATH or postgres://... (sqlite:pawl.db)");
   command->add_option("--config", options->config, "A TOML file: docs/configuration.md");
+  command->add_flag("--new-scope-rule", options->new_scope_rule,
+                    "Accept that other scopes make every live key new");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

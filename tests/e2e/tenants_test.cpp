@@ -108,5 +108,32 @@ TEST_P(Tenants, WhereTheRouteIsPartOfTheScopeOneKeyServesTwoRoutes) {
 
 PAWL_ON_EVERY_STORE(Tenants);
 
+class ScopeRule : public OnEveryStore {
+ protected:
+  // What it says when it does not start; empty if it does.
+  std::string start_trouble(const Settings& settings) {
+    try {
+      start(settings).kill_hard();
+      return {};
+    } catch (const std::runtime_error& error) {
+      return error.what();
+    }
+  }
+};
+
+TEST_P(ScopeRule, AConfigurationThatMakesEveryKeyNewIsRefused) {
+  EXPECT_EQ(start_trouble({}), "");
+  const Settings others{"", "",
+                        "[caller]\nfrom = \"api-key\"\n[[caller.api_key]]\nscope = \"a\"\n"
+                        "sha256 = \"" +
+                            std::string(64, 'a') + "\"\n"};
+  const std::string said = start_trouble(others);
+  EXPECT_THAT(said, ::testing::HasSubstr("from was single and is now api-key"));
+  EXPECT_THAT(said, ::testing::HasSubstr("--new-scope-rule"));
+  EXPECT_EQ(start_trouble({}), "") << "nothing was changed by the refusal";
+}
+
+PAWL_ON_EVERY_STORE(ScopeRule);
+
 }  // namespace
 }  // namespace pawl::e2e
