@@ -17,10 +17,8 @@ struct NotYet {
   CallerFrom from = CallerFrom::single;
 };
 
-constexpr std::array<NotYet, 7> not_yet{{
+constexpr std::array<NotYet, 6> not_yet{{
     {"mode = \"observe\"", [](const RoutePolicy& p) { return p.mode == Mode::observe; }},
-    {"near_duplicates = \"refuse\"",
-     [](const RoutePolicy& p) { return p.near_duplicates == NearDuplicates::refuse; }},
     {"max_request_age", [](const RoutePolicy& p) { return p.max_request_age.has_value(); }},
     {"from = \"jwt\"", nullptr, CallerFrom::jwt},
     {"from = \"header\"", nullptr, CallerFrom::header},

@@ -20,7 +20,7 @@ struct ProblemType {
 };
 
 // One row per type, in the order of the enumeration. Titles never change: clients may show them.
-constexpr std::array<ProblemType, 23> problem_types{{
+constexpr std::array<ProblemType, 24> problem_types{{
     {Problem::key_missing, "key-missing", 400, false, "Idempotency-Key is missing",
      "This operation needs an Idempotency-Key header. Send a random one, such as a UUID, and "
      "repeat "
@@ -77,6 +77,10 @@ constexpr std::array<ProblemType, 23> problem_types{{
      "The method or transfer coding is not supported."},
     {Problem::version_not_supported, "version-not-supported", 505, false,
      "HTTP version not supported", "Use HTTP/1.1."},
+    {Problem::near_duplicate, "near-duplicate", 409, false, "The same request was just made",
+     "The same request came under another key a moment ago. Retry under that key; if a second one "
+     "is "
+     "meant, make it later."},
 }};
 
 const ProblemType& type_of(Problem problem) {

@@ -51,6 +51,7 @@ const std::vector<Row>& problem_table() {
       {headers_too_large, "headers-too-large", 431, false},
       {not_implemented, "not-implemented", 501, false},
       {version_not_supported, "version-not-supported", 505, false},
+      {near_duplicate, "near-duplicate", 409, false},
   };
   return table;
 }

@@ -19,6 +19,7 @@
 #include "src/gateway/callers.hpp"
 #include "src/gateway/flights.hpp"
 #include "src/gateway/metrics.hpp"
+#include "src/gateway/near_duplicates.hpp"
 #include "src/gateway/replay_cache.hpp"
 #include "src/gateway/request_log.hpp"
 #include "src/gateway/routes.hpp"
@@ -48,6 +49,7 @@ struct Shared {
   Breaker breaker;
   ScopeLimits limits;
   Flights flights;
+  NearDuplicates near_duplicates;
   std::function<void()> accepted = [] {};  // an async request was stored: a worker may look
 };
 
@@ -84,6 +86,7 @@ class Gateway final : public http::Handler {
   std::optional<ProblemDetails> identify(Passage& passage);
   Task<bool> read_body(Passage& passage, std::optional<ProblemDetails> trouble);
   std::optional<Response> from_memory(Passage& passage);
+  bool is_near_duplicate(const Passage& passage);
   Task<Response> reserve_and_execute(Passage& passage);
   static StoredRequest kept_request(const Passage& passage);
   // What is there already; for new work `instead`, or nothing of note where there is none.

@@ -197,6 +197,14 @@ Task<void> Gateway::guard(Passage& passage) {
     std::optional<Response> replay = from_memory(passage);
     if (replay) {
       response = std::move(*replay);
+    } else if (is_near_duplicate(passage)) {
+      shared_.metrics.near_duplicate(passage.route.name);
+      if (passage.policy.near_duplicates == config::NearDuplicates::refuse) {
+        response = co_await look_only(passage, Problem::near_duplicate);
+      } else {
+        response = co_await reserve_and_execute(passage);
+      }
+      response.headers.push_back({"Pawl-Near-Duplicate", "true"});
     } else if (passage.policy.in_flight == WhenInFlight::wait) {
       response = co_await take_turns(passage);
     } else {
@@ -205,6 +213,14 @@ Task<void> Gateway::guard(Passage& passage) {
   }
   passage.line.status = response.status;
   co_await passage.request.answer(response);
+}
+
+// Looked at only where no answer is known for the key: what is done already is replayed.
+bool Gateway::is_near_duplicate(const Passage& passage) {
+  if (passage.policy.near_duplicates == config::NearDuplicates::off) return false;
+  return shared_.near_duplicates.seen_under_another_key(passage.scope, passage.fingerprint,
+                                                        passage.key, clock_.now(),
+                                                        passage.policy.near_duplicate_window);
 }
 
 // A replay, or misuse of a key whose answer is known, without asking the store.

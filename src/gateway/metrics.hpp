@@ -18,6 +18,7 @@ class GatewayMetrics {
   virtual void duplicate(std::string_view scope) = 0;
   virtual void replayed(bool from_memory) = 0;
   virtual void misuse() = 0;
+  virtual void near_duplicate(std::string_view route) = 0;
   virtual void unguarded(std::string_view route) = 0;
   virtual void refused(std::string_view problem) = 0;
 };

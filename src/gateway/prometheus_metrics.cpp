@@ -100,6 +100,8 @@ PrometheusMetrics::PrometheusMetrics(const std::vector<std::string>& routes) {
   CounterFamily& requests = counters("pawl_requests_total", "Requests by route and status class");
   CounterFamily& unguarded =
       counters("pawl_unguarded_requests_total", "POST and PATCH forwarded without a key");
+  CounterFamily& near_duplicates =
+      counters("pawl_near_duplicates_total", "The same request under another key, a moment later");
   auto& upstream = prometheus::BuildHistogram()
                        .Name("pawl_upstream_seconds")
                        .Help("From the first byte sent to the whole answer")
@@ -112,6 +114,7 @@ PrometheusMetrics::PrometheusMetrics(const std::vector<std::string>& routes) {
     }
     route.upstream = &upstream.Add({{"route", name}}, seconds_buckets);
     route.unguarded = &unguarded.Add({{"route", name}});
+    route.near_duplicates = &near_duplicates.Add({{"route", name}});
   }
   auto& store = prometheus::BuildHistogram()
                     .Name("pawl_store_seconds")
@@ -164,6 +167,11 @@ void PrometheusMetrics::upstream_took(std::string_view route, Duration took) {
 void PrometheusMetrics::unguarded(std::string_view route) {
   const Route* const known = route_of(route);
   if (known != nullptr) known->unguarded->Increment();
+}
+
+void PrometheusMetrics::near_duplicate(std::string_view route) {
+  const Route* const known = route_of(route);
+  if (known != nullptr) known->near_duplicates->Increment();
 }
 
 void PrometheusMetrics::duplicate(std::string_view scope) {

@@ -37,6 +37,7 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics {
   void duplicate(std::string_view scope) override;
   void replayed(bool from_memory) override;
   void misuse() override;
+  void near_duplicate(std::string_view route) override;
   void unguarded(std::string_view route) override;
   void refused(std::string_view problem) override;
 
@@ -53,6 +54,7 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics {
     std::array<prometheus::Counter*, 6> by_class{};  // 0: never answered
     prometheus::Histogram* upstream = nullptr;
     prometheus::Counter* unguarded = nullptr;
+    prometheus::Counter* near_duplicates = nullptr;
   };
 
   CounterFamily& counters(const char* name, const char* help);

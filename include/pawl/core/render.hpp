@@ -39,6 +39,7 @@ enum class Problem : std::uint8_t {
   headers_too_large,
   not_implemented,
   version_not_supported,
+  near_duplicate,
 };
 
 std::string_view slug_of(Problem problem);
