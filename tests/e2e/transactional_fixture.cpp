@@ -119,7 +119,9 @@ pid_t ServiceProcess::stopped_at(const std::string& point, const std::string& ke
 std::vector<pid_t> ServiceProcess::stopped() const {
   std::vector<pid_t> pids;
   for (const Word& word : words()) {
-    if (word.pid != 0 && state_of(word.pid) == 'T') pids.push_back(word.pid);
+    // The group: a process id may be somebody else's by now.
+    const bool ours = word.pid != 0 && ::getpgid(word.pid) == pid_;
+    if (ours && state_of(word.pid) == 'T') pids.push_back(word.pid);
   }
   return pids;
 }

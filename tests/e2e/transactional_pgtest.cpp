@@ -1,6 +1,13 @@
 // Transactional routes: gateway and service are killed and paused before, during and after the
 // service's transaction. Every time there is one business row per key, without an operator, and
 // whoever got an answer got the stored one.
+#include <signal.h>
+
+#include <array>
+#include <atomic>
+#include <random>
+#include <set>
+
 #include "pawl/core/sha256.hpp"
 #include "tests/e2e/transactional_fixture.hpp"
 
@@ -9,6 +16,10 @@ namespace {
 
 constexpr int rounds = 3;
 constexpr int keys_per_round = 3;
+constexpr const char* open_transactions =
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND xact_start IS "
+    "NOT "
+    "NULL AND pid <> pg_backend_pid()";
 constexpr const char* no_sweeper = "sweep_interval = \"1h\"";
 
 class Transactional : public TransactionalTest {};
@@ -219,6 +230,78 @@ TEST_F(Transactional, AGatewayThatSleptGivesItsClientTheOthersAnswer) {
   for (const ServeProcess* const gateway : {&one, &two}) {
     EXPECT_EQ(metric(*gateway, "pawl_possible_double_executions_total{evidence=\"answered\"}"), 0);
   }
+}
+
+// Retrying clients, two for every key, on two gateways; gateways and service are killed at random,
+// and attempts are stopped at random points to be resumed or killed later.
+TEST_F(Transactional, NothingIsPaidTwiceOrForgottenWhateverIsKilledWhen) {
+  constexpr int lanes = 3;
+  constexpr int strikes = 30;
+  constexpr std::array points{"received", "inserted", "completed", "committed"};
+  const std::string impatient = "upstream_timeout = \"1s\"";
+  std::array<std::atomic<const ServeProcess*>, 2> gateways{&node(impatient), &node(impatient)};
+  std::atomic<bool> over = false;
+  std::atomic<std::size_t> paid = 0;
+  std::atomic<std::size_t> finished = 0;
+  std::mutex mutex;
+  std::set<std::string> keys;
+
+  const auto pay = [&](int lane, unsigned seed) {
+    std::minstd_rand chance(seed);
+    for (int number = 0; !over; ++number) {
+      const std::string key =
+          "lane-" + std::to_string(lane) + "-payment-" + std::to_string(1000 + number);
+      {
+        const std::lock_guard lock(mutex);
+        keys.insert(key);
+      }
+      EXPECT_TRUE(until([&] {
+        WireHeaders more;
+        if (!over && chance() % 4 == 0) more = {{"X-Stop-At", points.at(chance() % 4)}};
+        return tell(*gateways.at(chance() % 2), payment_of(key, more)).status == 201;
+      })) << key;
+      ++paid;
+    }
+    ++finished;
+  };
+  std::vector<std::thread> clients;
+  for (int lane = 0; lane < lanes; ++lane) {
+    for (unsigned twin = 0; twin < 2; ++twin) {
+      clients.emplace_back(pay, lane, 100U * twin + static_cast<unsigned>(lane) + 1);
+    }
+  }
+  std::minstd_rand chance(4711);
+  for (int strike = 0; strike < strikes; ++strike) {
+    const std::size_t before = paid;
+    EXPECT_TRUE(until([&] { return paid >= before + 4; })) << "nothing goes on";
+    const std::size_t which = chance() % 8;  // often nothing: sleepers are to outlive their lease
+    if (which < 2) {
+      const ServeProcess* const fresh = &node(impatient);
+      const ServeProcess* const old = gateways.at(which).exchange(fresh);
+      ::kill(old->pid(), SIGKILL);
+    } else if (which == 2) {
+      service.kill_hard();
+      service.start();
+    }
+    for (const pid_t pid : service.stopped()) {
+      const std::size_t fate = chance() % 8;  // most sleep on, and wake up when others have paid
+      if (fate == 0) ServiceProcess::resume(pid);
+      if (fate == 1) ServiceProcess::kill_one(pid);
+    }
+  }
+  over = true;
+  EXPECT_TRUE(until([&] {  // whoever is stopped may hold a row that a client waits for
+    for (const pid_t pid : service.stopped()) ServiceProcess::resume(pid);
+    return finished == clients.size();
+  }));
+  for (std::thread& client : clients) client.join();
+  EXPECT_TRUE(until([&] {  // the last sleepers find that others have paid
+    for (const pid_t pid : service.stopped()) ServiceProcess::resume(pid);
+    return service.stopped().empty() && query(open_transactions) == "0";
+  }));
+  for (const std::string& key : keys) expect_paid_once(key);
+  EXPECT_EQ(query("SELECT count(*) FROM payments"), std::to_string(keys.size()));
+  EXPECT_EQ(query("SELECT count(*) FROM pawl.keys WHERE status <> 'completed'"), "0");
 }
 
 TEST_F(Transactional, WhatIsStoredIsTheAnswerWhateverTheServiceSays) {
