@@ -152,6 +152,14 @@ Expected<std::vector<Rows>, Failure> Connection::refused(PGresult* error) {
                             PQresultErrorMessage(error), send_again}};
 }
 
+// The settings that every batch needs. Behind a pooler they are made anew for each transaction; on
+// a session of our own, once.
+Query Connection::beginning() const {
+  if (settings_stay_) return Query{StatementId::clock, {}};
+  return Query{facts_.direct ? StatementId::begin_all : StatementId::begin,
+               {text_parameter(lock_timeout), text_parameter(facts_.synchronous_commit)}};
+}
+
 Task<Expected<std::vector<Rows>, Failure>> Connection::exchange(std::vector<Query> queries,
                                                                 Deadline deadline) {
   using Reply = Expected<std::vector<Rows>, Failure>;
@@ -161,9 +169,7 @@ Task<Expected<std::vector<Rows>, Failure>> Connection::exchange(std::vector<Quer
     co_return Reply(Unexpected{Failure{Failure::Kind::not_sent, {}, said, false}});
   }
   expected_.clear();
-  Query begin{StatementId::begin,
-              {text_parameter(lock_timeout), text_parameter(facts_.synchronous_commit)}};
-  bool sent = send(begin);
+  bool sent = send(beginning());
   for (const Query& query : queries) sent = sent && send(query);
   sent = sent && PQpipelineSync(connection_.get()) == 1;
   if (!sent) co_return broken("could not send");
@@ -192,6 +198,7 @@ Task<Expected<std::vector<Rows>, Failure>> Connection::exchange(std::vector<Quer
         timer_.cancel();
         ++exchanges_;  // a timer that has just fired means nothing any more
         if (failure) co_return Reply(Unexpected{std::move(*failure)});
+        settings_stay_ = facts_.direct;  // committed: no rollback takes them back
         co_return Reply(std::move(rows));
       case PGRES_PIPELINE_ABORTED: break;
       default:

@@ -77,6 +77,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   [[nodiscard]] bool alive();
 
  private:
+  [[nodiscard]] Query beginning() const;
   bool send(const Query& query);
   Task<bool> flush();
   Task<PGresult*> next_result();
@@ -94,6 +95,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::vector<std::optional<StatementId>> expected_;
   std::uint64_t exchanges_ = 0;
   std::bitset<statements_count> prepared_;
+  bool settings_stay_ = false;  // made for the session, not for each transaction
   bool usable_ = true;
 };
 

@@ -98,12 +98,20 @@ Statements::Statements(bool distributed) : distributed_(distributed) {
 
   // Batches must look rows up one by one, in their order: it is what keeps two of them from
   // deadlocking, and a plan made while the table was small must not scan it when it has grown.
-  set(StatementId::begin, "begin",
-      "SELECT set_config('lock_timeout', $1, true), set_config('synchronous_commit', $2, true),"
-      " set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),"
-      " set_config('enable_mergejoin', 'off', true), set_config('enable_bitmapscan', 'off', true),"
-      " set_config('enable_material', 'off', true), set_config('jit', 'off', true),"
-      " set_config('plan_cache_mode', 'force_generic_plan', true), clock_timestamp()");
+  const auto settings = [](const std::string& local) {
+    std::string list;
+    for (const char* setting :
+         {"'lock_timeout', $1", "'synchronous_commit', $2", "'enable_seqscan', 'off'",
+          "'enable_hashjoin', 'off'", "'enable_mergejoin', 'off'", "'enable_bitmapscan', 'off'",
+          "'enable_material', 'off'", "'jit', 'off'", "'plan_cache_mode', 'force_generic_plan'"}) {
+      list.append("set_config(").append(setting).append(", ").append(local).append("), ");
+    }
+    return "SELECT " + list + "clock_timestamp()";
+  };
+  set(StatementId::begin, "begin", settings("true"));
+  set(StatementId::begin_all, "begin_all", settings("false"));
+  set(StatementId::clock, "clock",
+      "SELECT null, null, null, null, null, null, null, null, null, clock_timestamp()");
 
   set(StatementId::reserve, "reserve", insert(of_a_reservation, distributed));
   set(StatementId::insert, "insert", insert(every, distributed));

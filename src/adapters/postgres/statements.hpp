@@ -12,6 +12,8 @@ namespace pawl::postgres {
 
 enum class StatementId {
   begin,        // settings for this transaction only, and the store's clock
+  begin_all,    // the same settings for the whole session: where nobody shares it
+  clock,        // and from then on the clock alone, in the same column
   reserve,      // insert: records that start a life, fewer columns
   insert,       // insert: any record
   read_others,  // what is there instead of what was inserted
@@ -29,7 +31,7 @@ enum class StatementId {
   reap_later,
   keep_evidence,
 };
-inline constexpr std::size_t statements_count = 17;
+inline constexpr std::size_t statements_count = 19;
 
 struct Statement {
   std::string name;
