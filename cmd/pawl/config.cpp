@@ -1,5 +1,6 @@
 // pawl config: reads a configuration as `pawl serve` would, and says what is wrong with it or what
 // it comes to.
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -48,6 +49,44 @@ int show(const std::optional<std::string>& path) {
   return exit_ok;
 }
 
+// What stands between a retried POST to this route and a second execution.
+std::string guard_of(const config::RoutePolicy& policy, const std::string& method) {
+  const bool guarded_method = method == "POST" || method == "PATCH" || method == "*";
+  if (!guarded_method) return "passes: this method may be repeated";
+  if (policy.key == KeyRequirement::off) return "NOTHING: key = \"off\"";
+  if (policy.mode == Mode::observe) return "NOTHING: mode = \"observe\" only watches";
+  std::string guard = policy.key == KeyRequirement::required
+                          ? "key required"
+                          : "key optional: NOTHING for a request without one";
+  if (policy.transactional) return guard + "; committed by the service";
+  if (policy.mode == Mode::async) guard += "; async";
+  if (policy.on_lease_expiry == OnLeaseExpiry::retry) guard += "; RETRIES a lapsed lease";
+  switch (policy.on_server_error) {
+    case OnServerError::retry: return guard + "; a 5xx may run again";
+    case OnServerError::hold: return guard + "; a 5xx is held";
+    case OnServerError::store: return guard + "; a 5xx is the answer";
+  }
+  return guard;
+}
+
+int audit(const std::string& path) {
+  const Expected<config::Read, config::Troubles> read = config::read_config_file(path);
+  if (!read) return bad(read.error());
+  std::size_t width = std::string("(any other)").size();
+  for (const config::Route& route : read->config.routes) {
+    width = std::max(width, route.match.size());
+  }
+  const auto line = [&](std::string match, const std::string& guard) {
+    match.resize(width, ' ');
+    std::cout << match << "  " << guard << '\n';
+  };
+  for (const config::Route& route : read->config.routes) {
+    line(route.match, guard_of(route.policy, route.method));
+  }
+  line("(any other)", guard_of(read->config.policy, "*"));
+  return exit_ok;
+}
+
 }  // namespace
 
 void add_config(CLI::App& app, int& exit_code) {
@@ -66,6 +105,16 @@ void add_config(CLI::App& app, int& exit_code) {
       "Exit codes: 0 no trouble, 64 wrong usage, 65 the file is wrong.");
   check_command->add_option("FILE", *checked, "The configuration, a TOML file")->required();
   check_command->callback([checked, &exit_code] { exit_code = check(*checked); });
+
+  auto audited = std::make_shared<std::string>();
+  CLI::App* audit_command = command->add_subcommand("audit", "List every route and what guards it");
+  audit_command->footer(
+      "A POST that nothing guards is also counted while serving, by route:\n"
+      "pawl_unguarded_requests_total.\n"
+      "Example: pawl config audit pawl.toml\n"
+      "Exit codes: 0 listed, 64 wrong usage, 65 the file is wrong.");
+  audit_command->add_option("FILE", *audited, "The configuration, a TOML file")->required();
+  audit_command->callback([audited, &exit_code] { exit_code = audit(*audited); });
 
   auto shown = std::make_shared<std::optional<std::string>>();
   CLI::App* show_command =

@@ -99,6 +99,19 @@ TEST_F(ConfigCommand, ShowWithoutAFilePrintsTheDefaultsAndTheyCheck) {
   EXPECT_EQ(checked.exit_code, 0) << checked.err;
 }
 
+TEST_F(ConfigCommand, AuditListsEveryRouteAndWhatGuardsIt) {
+  const Finished finished =
+      config({"audit", write("[[route]]\nmatch = \"POST /v1/payments\"\nprofile = \"stripe\"\n"
+                             "[[route]]\nmatch = \"POST /v1/search\"\nkey = \"off\"\n"
+                             "[[route]]\nmatch = \"GET /v1/payments\"\n")});
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_EQ(finished.out,
+            "POST /v1/payments  key required; a 5xx is the answer\n"
+            "POST /v1/search    NOTHING: key = \"off\"\n"
+            "GET /v1/payments   passes: this method may be repeated\n"
+            "(any other)        key required; a 5xx may run again\n");
+}
+
 TEST_F(ConfigCommand, WrongUsageIsSixtyFour) {
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{}, {"check"}, {"chek", "x"}, {"show", "--nonsense"}}) {
@@ -107,8 +120,10 @@ TEST_F(ConfigCommand, WrongUsageIsSixtyFour) {
 }
 
 TEST_F(ConfigCommand, HelpFitsEightyColumnsAndHasAnExample) {
-  for (const std::vector<std::string>& arguments :
-       {std::vector<std::string>{"--help"}, {"check", "--help"}, {"show", "--help"}}) {
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--help"},
+                                                    {"check", "--help"},
+                                                    {"show", "--help"},
+                                                    {"audit", "--help"}}) {
     const Finished finished = config(arguments);
     EXPECT_EQ(finished.exit_code, 0);
     EXPECT_THAT(finished.out, HasSubstr("Example: pawl config "));
