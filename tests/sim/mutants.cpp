@@ -89,6 +89,20 @@ constexpr bool complete() {
 }
 static_assert(complete(), "every mutant has its line, in the order of the enumeration");
 
+// Seeds that found a shy bug before. They are tried first, which makes minutes of a quarter of an
+// hour; whenever the world changes they may find nothing any more, and the search starts over.
+struct Shy {
+  Mutant mutant;
+  std::uint64_t seed;
+};
+constexpr std::array shy{Shy{Mutant::lapsed_lease_by_todays_policy, 1114},
+                         Shy{Mutant::lease_end_is_optimistic, 1345},
+                         Shy{Mutant::orphan_given_up, 3856},
+                         Shy{Mutant::released_again, 1445},
+                         Shy{Mutant::reaped_by_old_clock, 1955},
+                         Shy{Mutant::stale_finding_accepted, 7466},
+                         Shy{Mutant::finding_about_another, 10213}};
+
 // The first seed that the mutant breaks and that holds without it: another bug is no finding.
 std::optional<Finding> search_genuine(Mutant mutant, Bounds bounds) {
   const std::uint64_t end = bounds.start + bounds.seeds;
@@ -123,7 +137,13 @@ bool hunt_mutants(const Bounds& bounds, std::ostream& out) {
   std::size_t found = 0;
   out << "| mutant | the bug | seed | promise it breaks |\n|---|---|---|---|\n";
   for (const Entry& entry : entries) {
-    const std::optional<Finding> finding = search_genuine(entry.mutant, bounds);
+    std::optional<Finding> finding;
+    for (const Shy& known : shy) {
+      if (known.mutant == entry.mutant) {
+        finding = search_genuine(entry.mutant, {.start = known.seed, .seeds = 1});
+      }
+    }
+    if (!finding) finding = search_genuine(entry.mutant, bounds);
     if (finding) ++found;
     out << "| `" << entry.name << "` | " << entry.bug << " | "
         << (finding ? std::to_string(finding->seed) : "NOT FOUND") << " | "
