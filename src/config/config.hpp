@@ -55,8 +55,6 @@ struct RoutePolicy : Policy {
   Duration upstream_idle = std::chrono::seconds(1);
   // async: which of a request's headers are kept for the worker. Credentials only if listed here.
   std::vector<std::string> request_headers{"Accept", "Content-Type"};
-  std::string resource_type;  // what the route makes, and where its answer names it:
-  std::string resource_id;    // "header:NAME" or a JSON pointer
 };
 
 // One [[route]]. First match wins.

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "pawl/core/check.hpp"
+#include "pawl/core/json.hpp"
 #include "pawl/core/mutant.hpp"
 #include "pawl/core/overloaded.hpp"
 #include "pawl/core/render.hpp"
@@ -117,6 +118,29 @@ void release(Record& record, std::string error, Instant now) {
   record.last_error = std::move(error);
 }
 
+// For the person who looks for a payment by its number. An answer that does not name it is no
+// error: a declined payment has none.
+void name_resource(Record& record, const Response& response, const SettleOptions& options) {
+  constexpr std::string_view in_header = "header:";
+  constexpr std::size_t id_bytes_max = 255;
+  if (options.resource_id.empty()) return;
+  std::string id;
+  if (options.resource_id.starts_with(in_header)) {
+    id = find_header(response.headers, options.resource_id.substr(in_header.size())).value_or("");
+  } else {
+    const Expected<json::Pointer, json::Error> pointer = json::parse_pointer(options.resource_id);
+    const Expected<json::Value, json::Error> document = json::read(response.body);
+    if (!pointer || !document) return;
+    const json::Value* found = json::resolve(*document, *pointer);
+    const bool is_name = found != nullptr &&
+                         (found->kind == json::Kind::string || found->kind == json::Kind::number);
+    if (is_name) id = found->text;
+  }
+  if (id.empty() || id.size() > id_bytes_max) return;
+  record.resource_type = options.resource_type;
+  record.resource_id = std::move(id);
+}
+
 Instant lease_end(const Record& record, Instant now) {
   if (const auto* held = std::get_if<InProgress>(&record.state)) return held->locked_until;
   if (const auto* doubt = std::get_if<Unknown>(&record.state)) return doubt->locked_until;
@@ -178,6 +202,7 @@ Record settled(const Record& held, const Outcome& outcome, Instant now,
   switch (classify(outcome, held.policy)) {
     case Settling::complete:
       complete(next, storable(std::get<Answered>(outcome).response, options), now);
+      name_resource(next, std::get<Answered>(outcome).response, options);
       break;
     case Settling::release:
       release(next, error_of(outcome), now);

@@ -203,7 +203,7 @@ TEST(Settled, AnswerIsStoredAsItWillBeReplayed) {
 TEST(Settled, AnswerTooLargeCompletesWithItsBodyWithheld) {
   const Outcome outcome = Answered{{200, {}, std::string(100, 'x')}};
   const auto body_with = [&](std::size_t limit) {
-    const Record next = settled(an_in_progress_record(), outcome, some_time(), {limit});
+    const Record next = settled(an_in_progress_record(), outcome, some_time(), {limit, "", ""});
     return std::get<Completed>(next.state).response.body;
   };
   EXPECT_EQ(body_with(100), std::string(100, 'x'));
@@ -357,6 +357,24 @@ TEST(Resolved, AnAnswerWithoutAFinalStatusIsRefused) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error(), ResolveRefusal::bad_response);
   }
+}
+
+TEST(Settled, AnAnswerThatNamesWhatItMadeIsFoundByThatName) {
+  const Record held = testing::an_in_progress_record("a-key-0000000001", "owner");
+  const Response answer{.status = 201,
+                        .headers = {{"X-Payment", "pay_7"}},
+                        .body = R"({"data":{"id":"pay_8","no":9}})"};
+  const auto named = [&](const std::string& where) {
+    const SettleOptions options{1000, "payment", where};
+    const Record done = settled(held, Answered{answer}, held.created_at, options);
+    return done.resource_type + " " + done.resource_id;
+  };
+  EXPECT_EQ(named("header:x-payment"), "payment pay_7");
+  EXPECT_EQ(named("/data/id"), "payment pay_8");
+  EXPECT_EQ(named("/data/no"), "payment 9");
+  EXPECT_EQ(named("/data"), " ") << "an object is no name";
+  EXPECT_EQ(named("/none"), " ");
+  EXPECT_EQ(named(""), " ");
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ Task<Guarded> Engine::guard(const Request& request, const Policy& policy, Upstre
     co_return Refused{std::move(*reservation)};
   }
   const std::shared_ptr<Lease> lease = hold(reservation->record);
-  lease->settle.response_bytes_max = policy.response_bytes_max;
+  lease->settle = {policy.response_bytes_max, policy.resource_type, policy.resource_id};
   co_return co_await execute(lease, upstream);
 }
 

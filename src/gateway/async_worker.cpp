@@ -141,7 +141,7 @@ Task<void> AsyncWorker::work_on(Record record) {
     const config::Route* named = shared_.routes.named(record.route);
     const config::RoutePolicy& policy =
         named == nullptr ? shared_.routes.fallback().policy : named->policy;
-    (*lease)->settle.response_bytes_max = policy.response_bytes_max;
+    (*lease)->settle = {policy.response_bytes_max, policy.resource_type, policy.resource_id};
     Stored stored(record, policy.forward_key, shared_.pseudonym, upstream_.authority());
     http::CallOptions options;
     options.connect_timeout = policy.upstream_connect_timeout;

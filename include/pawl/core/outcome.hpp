@@ -58,6 +58,9 @@ Settling classify(const Outcome& outcome, const StoredPolicy& policy);
 
 struct SettleOptions {
   std::size_t response_bytes_max = std::size_t{1} << 20;
+  // Where an answer names what it made: "header:NAME" or a JSON pointer. Empty: nowhere.
+  std::string resource_type;
+  std::string resource_id;
 };
 
 // An answer as it will be replayed: without the fields that belong to another connection, time or

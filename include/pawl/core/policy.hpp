@@ -49,6 +49,8 @@ struct Policy : StoredPolicy {
   KeyRules key_rules;
   WhenInFlight in_flight = WhenInFlight::conflict;
   std::size_t response_bytes_max = std::size_t{1} << 20;
+  std::string resource_type;  // what the route makes, and where its answer names it:
+  std::string resource_id;    // "header:NAME" or a JSON pointer
 };
 
 // A profile is a named set of defaults. A transactional route may be retried after a lapsed lease:
