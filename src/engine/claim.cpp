@@ -15,20 +15,24 @@ Task<StoreResult<std::shared_ptr<Lease>>> Engine::claim(const Record& pending) {
   if (too_late && !mutant(Mutant::expired_pending_claimed)) co_return none;
   const std::optional<Record> next = claimed(pending, attempt);
   if (!next) co_return none;
-  StoreError last = StoreError::contended;
+  StoreResult<std::shared_ptr<Lease>> result = Unexpected{StoreError::contended};
   bool in_doubt = false;  // a write of ours may be there although nobody said so
   for (int round = 0; round < options_.rounds_max; ++round) {
     Replacement change{*next, guard_of(pending), std::nullopt};
     const StoreResult<Written> written = co_await replace(std::move(change));
-    if (written) co_return written->mine ? hold(*written->current) : none;
-    last = written.error();
-    if (last != StoreError::in_doubt) break;
+    if (written) {
+      result = written->mine ? hold(*written->current) : none;
+      in_doubt = false;
+      break;
+    }
+    result = Unexpected{written.error()};
+    if (written.error() != StoreError::in_doubt) break;
     in_doubt = true;
     co_await pause(round);  // the same owner asks again and learns the truth
   }
   // If it is there it is given back: nothing was sent under it.
   if (in_doubt) remember_orphan(pending.scope, pending.key, pending.policy, attempt);
-  co_return Unexpected{last};
+  co_return result;
 }
 
 }  // namespace pawl

@@ -11,17 +11,22 @@ Engine::Engine(Store& store, Clock& clock, Entropy& entropy, Metrics& metrics,
 // An answer that took long says too little to date anything by: until there was a quick one it is
 // asked again.
 Task<StoreResult<Done>> Engine::sync_time() {
+  StoreResult<Done> result = Unexpected{StoreError::unavailable};
   for (int round = 0; round < options_.rounds_max; ++round) {
     const BootTime asked = clock_.now();
     const StoreResult<Instant> reported = co_await store_.time();
     if (!reported) {
       metrics_.add(Counter::store_error, to_text(reported.error()), 1);
-      co_return Unexpected{reported.error()};
+      result = Unexpected{reported.error()};
+      break;
     }
     time_.observe(*reported, asked, clock_.now());
-    if (time_.known()) co_return Done{};
+    if (time_.known()) {
+      result = Done{};
+      break;
+    }
   }
-  co_return Unexpected{StoreError::unavailable};
+  co_return result;
 }
 
 Attempt Engine::new_attempt() {

@@ -218,5 +218,32 @@ TEST(Resolve, NotExecutedIsRefusedWhileTheOldOwnerMayStillBeSending) {
   EXPECT_EQ(std::get<ResolveRefusal>(again.error()), ResolveRefusal::not_unknown);
 }
 
+TEST(Claim, OneOfTwoWorkersGetsARecordAndWhatWasNotSentGoesBackToTheQueue) {
+  World world;
+  Engine one = world.node();
+  Engine two = world.node();
+  Policy policy;
+  policy.mode = Mode::async;
+  world.pay(one, policy);
+  const Record waiting = world.record();
+  ASSERT_EQ(status_of(waiting), Status::pending);
+  const auto first = run(one.claim(waiting));
+  const auto second = run(two.claim(waiting));
+  ASSERT_TRUE(first && *first);
+  ASSERT_TRUE(second);
+  EXPECT_EQ(*second, nullptr);
+  const Outcome away = NotSent{"the upstream is away"};
+  ASSERT_TRUE(run(one.settle(**first, away)));
+  const Record again = world.record();
+  ASSERT_EQ(status_of(again), Status::pending);
+  EXPECT_EQ(again.attempt, 2);
+  const auto third = run(two.claim(again));
+  ASSERT_TRUE(third && *third);
+  EXPECT_GT((*third)->record.fence, again.fence);
+  EXPECT_TRUE(run(two.execute(*third, world.upstream)).settlement->recorded);
+  EXPECT_EQ(world.status(), Status::completed);
+  EXPECT_EQ(world.upstream.charges(), 1);
+}
+
 }  // namespace
 }  // namespace pawl
