@@ -20,7 +20,8 @@ std::string identity_in(const Rows& rows, int row) {
 
 // True where only the stored request kept it from being written.
 bool needs_whole_write(const Write& write, const Record& current) {
-  return write.kind == WriteKind::replace && holds(write.expected, current);
+  const bool partial = write.kind == WriteKind::settle || write.kind == WriteKind::replace;
+  return partial && holds(write.expected, current);
 }
 
 StoreResult<Written> written(const Write& write, const std::optional<Record>& current,
@@ -53,18 +54,14 @@ Writes answer(const Writes& batch, Instant now, std::span<const Rows> results) {
     done.emplace(identity_in(results[0], row),
                  inserting ? bytes_of(results[0].text(row, 2)) : std::string());
   }
-  const Found found = inserting ? read_records(results[1]) : Found{};
   std::map<std::string, const Record*> as_written;
   Writes unclear;
   for (const auto& write : batch) {
     const auto won = done.find(write->identity);
-    const auto other = found.find(write->identity);
     if (won != done.end() && (!inserting || won->second == write->next.owner.text)) {
       // The same record twice in a batch: both are told that it is theirs.
       const Record& first = *as_written.try_emplace(write->identity, &write->next).first->second;
       write->answer(Written{is_own_write(first, write->next), first, now});
-    } else if (other != found.end()) {
-      write->answer(written(*write, other->second, now));
     } else {
       unclear.push_back(write);
     }

@@ -24,7 +24,6 @@ std::vector<Parameter> encode_columns(std::initializer_list<Column> wanted,
   return parameters;
 }
 
-template <class Wanted>
 std::vector<Parameter> encode_columns_where(Wanted wanted, std::span<const Record* const> records) {
   std::vector<Parameter> parameters;
   for (const ColumnInfo& column : columns()) {
@@ -115,54 +114,24 @@ std::optional<Query> audit(const Writes& batch) {
   return query;
 }
 
-// One row per key. Where several records of the batch want one key, none of them is known to have
-// won, so the row is wanted whoever owns it.
-Query read_others(const Writes& batch) {
-  std::vector<Record> nobody;
-  std::vector<const Record*> records;
-  nobody.reserve(batch.size());
-  for (std::size_t i = 0; i < batch.size();) {
-    std::size_t end = i + 1;
-    while (end < batch.size() && batch[end]->identity == batch[i]->identity) ++end;
-    records.push_back(&batch[i]->next);
-    if (end - i > 1) {
-      Record& any = nobody.emplace_back();
-      any.scope = batch[i]->next.scope;
-      any.key = batch[i]->next.key;
-      records.back() = &any;
-    }
-    i = end;
-  }
-  return {StatementId::read_others,
-          encode_columns({Column::scope_id, Column::idempotency_key, Column::owner}, records)};
-}
-
 std::vector<Query> insert_statements(const Writes& batch, std::int64_t note_id, bool distributed) {
   const std::vector<const Record*> records = records_of(batch);
   const bool plain = std::ranges::all_of(
       records, [](const Record* record) { return is_plain_reservation(*record); });
   std::vector<Query> queries;
-  queries.push_back(
-      {plain ? StatementId::reserve : StatementId::insert,
-       encode_columns_where(
-           [&](const ColumnInfo& column) { return !plain || column.in_reservation; }, records)});
+  queries.push_back({plain ? StatementId::reserve : StatementId::insert,
+                     encode_columns_where(plain ? is_of_reservation : is_any, records)});
   if (!distributed) queries.back().parameters.push_back(int64_parameter(note_id));
-  queries.push_back(read_others(batch));
   if (distributed) {
     if (std::optional<Query> note = note_due(batch, note_id)) queries.push_back(std::move(*note));
   }
   return queries;
 }
 
-std::vector<Query> replace_statements(const Writes& batch, std::int64_t note_id) {
-  const std::vector<const Record*> records = records_of(batch);
-  const bool all = batch.front()->kind == WriteKind::replace_all;
+std::vector<Query> replace_statements(const Writes& batch, std::int64_t note_id,
+                                      StatementId statement, Wanted wanted) {
   std::vector<Query> queries;
-  queries.push_back(
-      {all ? StatementId::replace_all : StatementId::replace,
-       encode_columns_where(
-           [&](const ColumnInfo& column) { return all || column.column != Column::request; },
-           records)});
+  queries.push_back({statement, encode_columns_where(wanted, records_of(batch))});
   std::vector<Guard> guards;
   for (const auto& write : batch) guards.push_back(write->expected);
   for (Parameter& parameter : guard_parameters(guards)) {
@@ -205,8 +174,12 @@ std::vector<Writes> by_kind(const Writes& batch) {
 std::vector<Query> statements_for(const Writes& batch, std::int64_t note_id, bool distributed) {
   switch (batch.front()->kind) {
     case WriteKind::insert: return insert_statements(batch, note_id, distributed);
+    case WriteKind::settle:
+      return replace_statements(batch, note_id, StatementId::settle, is_of_settlement);
     case WriteKind::replace:
-    case WriteKind::replace_all: return replace_statements(batch, note_id);
+      return replace_statements(batch, note_id, StatementId::replace, is_not_request);
+    case WriteKind::replace_all:
+      return replace_statements(batch, note_id, StatementId::replace_all, is_any);
   }
   return {};
 }

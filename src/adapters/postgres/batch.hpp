@@ -15,8 +15,7 @@ namespace pawl::postgres {
 std::vector<Query> statements_for(const Writes& batch, std::int64_t note_id, bool distributed);
 
 // Gives each write of the batch its answer, as far as the results say it. Returned is what has to
-// be read first: insertions that an earlier try may have made, replacements that missed. Both are
-// rare.
+// be read first: insertions whose key was taken, replacements that missed.
 // `results`: of the statements of that kind, in their order.
 Writes answer(const Writes& batch, Instant now, std::span<const Rows> results);
 

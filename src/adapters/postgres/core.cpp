@@ -39,7 +39,7 @@ PostgresStore::Core::Core(std::string url, Options options, bool distributed)
       connector_(options.writers + 3),
       chance_(std::random_device{}()),
       links_{context_.get_executor(), connector_, url_, options_, statements_, health_, chance_},
-      general_(options_, busy_),
+      general_(options_, busy_, std::max<std::size_t>(options_.writers, 1)),
       transactional_(options_, busy_),
       reader_(links_),
       background_(links_),
@@ -90,7 +90,8 @@ Task<std::vector<StoreResult<Written>>> PostgresStore::Core::replace(
   for (Replacement& change : batch) {
     PAWL_CHECK(!broken_invariant(change.next));
     writes.push_back(std::make_shared<Write>());
-    writes.back()->kind = WriteKind::replace;
+    const bool fence_stands = change.next.fence == change.expected.fence;
+    writes.back()->kind = fence_stands ? WriteKind::settle : WriteKind::replace;
     writes.back()->next = std::move(change.next);
     writes.back()->expected = change.expected;
     writes.back()->audit = std::move(change.audit);

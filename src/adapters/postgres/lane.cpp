@@ -152,7 +152,7 @@ Task<void> Lane::clear_up(Connection& connection, Writes unclear) {
 
 void Lane::go_again(const Writes& writes) {
   for (const auto& write : writes) {
-    if (write->kind == WriteKind::replace) write->kind = WriteKind::replace_all;
+    if (write->kind != WriteKind::insert) write->kind = WriteKind::replace_all;
     queue_.put_back(write);
   }
 }

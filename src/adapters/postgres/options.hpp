@@ -14,6 +14,7 @@ struct Options {
   std::chrono::seconds connect_timeout{3};  // per host; one in the connection string wins
   // Few: the more operations share a commit, the more of them fit into a second.
   std::size_t writers = 2;
+  std::size_t batch_rows_min = 8;  // so few are not worth parting
   std::size_t batch_rows_max = 128;
   std::size_t batch_bytes_max = std::size_t{4} << 20;
   std::size_t queued_rows_max = 100'000;  // beyond: unavailable at once

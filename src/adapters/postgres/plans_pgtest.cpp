@@ -46,10 +46,9 @@ std::string plan_of(StatementId id, const std::string& url) {
 }
 
 void every_statement_about_keys_looks_them_up_by_primary_key(const std::string& url) {
-  for (const StatementId id :
-       {StatementId::read_others, StatementId::replace, StatementId::replace_all,
-        StatementId::note_due, StatementId::audit, StatementId::erase, StatementId::find,
-        StatementId::peek, StatementId::reap_later}) {
+  for (const StatementId id : {StatementId::settle, StatementId::replace, StatementId::replace_all,
+                               StatementId::note_due, StatementId::audit, StatementId::erase,
+                               StatementId::find, StatementId::peek, StatementId::reap_later}) {
     const std::string plan = plan_of(id, url);
     EXPECT_THAT(plan, HasSubstr("Index Scan using keys_pkey on keys k")) << plan;
     EXPECT_THAT(plan, ContainsRegex("Index Cond: \\(\\(scope_id = .*\\) AND \\(idempotency_key = "))

@@ -22,7 +22,12 @@ struct Call {
   std::size_t unanswered = 0;
 };
 
-enum class WriteKind { insert, replace, replace_all };
+enum class WriteKind {
+  insert,
+  settle,       // the fence stands: what it fixes is not written again
+  replace,      // a new life or a new owner; the stored request stays
+  replace_all,  // the stored request changes too
+};
 
 // One row of a call.
 struct Write {
@@ -51,7 +56,8 @@ using BusyKeys = std::unordered_set<std::string>;
 
 class WriteQueue {
  public:
-  WriteQueue(const Options& options, BusyKeys& busy) : options_(options), busy_(busy) {}
+  WriteQueue(const Options& options, BusyKeys& busy, std::size_t lanes = 1)
+      : options_(options), busy_(busy), lanes_(lanes) {}
 
   [[nodiscard]] bool empty() const { return waiting_.empty(); }
   [[nodiscard]] bool full() const { return waiting_.size() >= options_.queued_rows_max; }
@@ -68,10 +74,12 @@ class WriteQueue {
 
  private:
   using Joined = std::unordered_map<std::string, WriteKind>;
+  [[nodiscard]] std::size_t share() const;
   [[nodiscard]] bool may_join(const Write& write, const Joined& joined) const;
 
   const Options& options_;
   BusyKeys& busy_;
+  std::size_t lanes_;
   std::deque<std::shared_ptr<Write>> waiting_;
 };
 

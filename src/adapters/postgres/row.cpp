@@ -9,34 +9,35 @@ namespace pawl::postgres {
 namespace {
 
 constexpr std::array<ColumnInfo, columns_count> all_columns{{
-    {Column::scope_id, "scope_id", type::text_array, "text[]", true},
-    {Column::idempotency_key, "idempotency_key", type::text_array, "text[]", true},
-    {Column::fingerprint, "fingerprint", type::text_array, "text[]", true},
-    {Column::status, "status", type::text_array, "text[]", true},
-    {Column::fence, "fence", type::int64_array, "bigint[]", true},
-    {Column::owner, "owner", type::text_array, "text[]", true},
-    {Column::attempt, "attempt", type::int32_array, "integer[]", true},
-    {Column::recovery_point, "recovery_point", type::text_array, "text[]", false},
-    {Column::locked_at, "locked_at", type::instant_array, "timestamptz[]", true},
-    {Column::locked_until, "locked_until", type::instant_array, "timestamptz[]", true},
-    {Column::reconcile_after, "reconcile_after", type::instant_array, "timestamptz[]", false},
-    {Column::method, "method", type::text_array, "text[]", true},
-    {Column::path, "path", type::text_array, "text[]", true},
-    {Column::route, "route", type::text_array, "text[]", true},
-    {Column::request, "request", type::bytes_array, "bytea[]", false},
-    {Column::request_digest, "request_digest", type::bytes_array, "bytea[]", false},
-    {Column::response_code, "response_code", type::int32_array, "integer[]", false},
-    {Column::response_headers, "response_headers", type::json_array, "jsonb[]", false},
-    {Column::response_body, "response_body", type::bytes_array, "bytea[]", false},
-    {Column::response_schema_version, "response_schema_version", type::int32_array, "integer[]",
+    {Column::scope_id, "scope_id", type::text_array, "text[]", true, false},
+    {Column::idempotency_key, "idempotency_key", type::text_array, "text[]", true, false},
+    {Column::fingerprint, "fingerprint", type::text_array, "text[]", true, true},
+    {Column::status, "status", type::text_array, "text[]", true, false},
+    {Column::fence, "fence", type::int64_array, "bigint[]", true, true},
+    {Column::owner, "owner", type::text_array, "text[]", true, false},
+    {Column::attempt, "attempt", type::int32_array, "integer[]", true, false},
+    {Column::recovery_point, "recovery_point", type::text_array, "text[]", false, false},
+    {Column::locked_at, "locked_at", type::instant_array, "timestamptz[]", true, false},
+    {Column::locked_until, "locked_until", type::instant_array, "timestamptz[]", true, false},
+    {Column::reconcile_after, "reconcile_after", type::instant_array, "timestamptz[]", false,
      false},
-    {Column::resource_type, "resource_type", type::text_array, "text[]", false},
-    {Column::resource_id, "resource_id", type::text_array, "text[]", false},
-    {Column::last_error, "last_error", type::text_array, "text[]", false},
-    {Column::policy, "policy", type::json_array, "jsonb[]", true},
-    {Column::created_at, "created_at", type::instant_array, "timestamptz[]", true},
-    {Column::completed_at, "completed_at", type::instant_array, "timestamptz[]", false},
-    {Column::expires_at, "expires_at", type::instant_array, "timestamptz[]", true},
+    {Column::method, "method", type::text_array, "text[]", true, true},
+    {Column::path, "path", type::text_array, "text[]", true, true},
+    {Column::route, "route", type::text_array, "text[]", true, true},
+    {Column::request, "request", type::bytes_array, "bytea[]", false, true},
+    {Column::request_digest, "request_digest", type::bytes_array, "bytea[]", false, false},
+    {Column::response_code, "response_code", type::int32_array, "integer[]", false, false},
+    {Column::response_headers, "response_headers", type::json_array, "jsonb[]", false, false},
+    {Column::response_body, "response_body", type::bytes_array, "bytea[]", false, false},
+    {Column::response_schema_version, "response_schema_version", type::int32_array, "integer[]",
+     false, false},
+    {Column::resource_type, "resource_type", type::text_array, "text[]", false, false},
+    {Column::resource_id, "resource_id", type::text_array, "text[]", false, false},
+    {Column::last_error, "last_error", type::text_array, "text[]", false, false},
+    {Column::policy, "policy", type::json_array, "jsonb[]", true, true},
+    {Column::created_at, "created_at", type::instant_array, "timestamptz[]", true, true},
+    {Column::completed_at, "completed_at", type::instant_array, "timestamptz[]", false, false},
+    {Column::expires_at, "expires_at", type::instant_array, "timestamptz[]", true, false},
 }};
 
 std::string encode_request(const StoredRequest& request) {
@@ -196,6 +197,11 @@ State read_state(RowReader& row, Status status) {
 }  // namespace
 
 const std::array<ColumnInfo, columns_count>& columns() { return all_columns; }
+
+bool is_any(const ColumnInfo&) { return true; }
+bool is_of_reservation(const ColumnInfo& info) { return info.in_reservation; }
+bool is_of_settlement(const ColumnInfo& info) { return !info.fixed_by_fence; }
+bool is_not_request(const ColumnInfo& info) { return info.column != Column::request; }
 
 bool is_plain_reservation(const Record& record) {
   const Status status = status_of(record);

@@ -51,7 +51,15 @@ struct ColumnInfo {
   TypeId array_type;
   std::string_view array_name;
   bool in_reservation;  // false: empty in every record that starts a life
+  bool fixed_by_fence;  // never changes while a fence stands
 };
+
+// Which columns a statement names.
+using Wanted = bool (*)(const ColumnInfo&);
+bool is_any(const ColumnInfo& info);
+bool is_of_reservation(const ColumnInfo& info);
+bool is_of_settlement(const ColumnInfo& info);
+bool is_not_request(const ColumnInfo& info);
 
 inline constexpr std::size_t columns_count = 27;
 const std::array<ColumnInfo, columns_count>& columns();

@@ -1,19 +1,11 @@
 #include "src/adapters/postgres/statements.hpp"
 
-#include <functional>
-
 #include "src/adapters/postgres/row.hpp"
 
 namespace pawl::postgres {
 namespace {
 
-using Wanted = std::function<bool(const ColumnInfo&)>;
-
-bool every(const ColumnInfo&) { return true; }
-bool of_a_reservation(const ColumnInfo& info) { return info.in_reservation; }
-bool but_the_request(const ColumnInfo& info) { return info.column != Column::request; }
-
-std::string names(const Wanted& wanted, const std::string& prefix = {}) {
+std::string names(Wanted wanted, const std::string& prefix = {}) {
   std::string list;
   for (const ColumnInfo& info : columns()) {
     if (!wanted(info)) continue;
@@ -24,7 +16,7 @@ std::string names(const Wanted& wanted, const std::string& prefix = {}) {
 }
 
 // "$1::text[], $2::text[], ..."
-std::string arrays(const Wanted& wanted, int& number) {
+std::string arrays(Wanted wanted, int& number) {
   std::string list;
   for (const ColumnInfo& info : columns()) {
     if (!wanted(info)) continue;
@@ -36,7 +28,7 @@ std::string arrays(const Wanted& wanted, int& number) {
 
 // The rows that were inserted, and in the same breath a note of them for the passes. A distributed
 // server takes no such chain across scopes: there the note is a statement of its own.
-std::string insert(const Wanted& wanted, bool distributed) {
+std::string insert(Wanted wanted, bool distributed) {
   int number = 0;
   const std::string parameters = arrays(wanted, number);
   const std::string insertion =
@@ -60,15 +52,16 @@ const std::string guard =
     " AND k.fence = b.expected_fence AND k.status = b.expected_status"
     " AND (b.expected_locked_until IS NULL OR k.locked_until = b.expected_locked_until)";
 
-std::string replace(bool with_request, const std::string& scopes) {
-  const Wanted wanted = with_request ? Wanted(every) : Wanted(but_the_request);
+std::string replace(Wanted wanted, const std::string& scopes) {
   int number = 0;
   const std::string parameters = arrays(wanted, number);
+  bool with_request = false;
   std::string assignments;
   for (const ColumnInfo& info : columns()) {
+    if (!wanted(info)) continue;
     const bool identity = info.column == Column::scope_id || info.column == Column::idempotency_key;
-    const bool request = info.column == Column::request || info.column == Column::request_digest;
-    if (identity || (request && !with_request)) continue;
+    with_request = with_request || info.column == Column::request;
+    if (identity || (info.column == Column::request_digest && !with_request)) continue;
     assignments += std::string(info.name) + " = b." + std::string(info.name) + ", ";
   }
   const auto guard_array = [&](const char* array) {
@@ -94,7 +87,7 @@ void Statements::set(StatementId id, std::string name, std::string sql) {
 
 Statements::Statements(bool distributed) : distributed_(distributed) {
   const std::string scopes = distributed ? " AND k.scope_id = ANY($1)" : "";
-  const std::string row = names(every, "k.");
+  const std::string row = names(is_any, "k.");
 
   // Batches must look rows up one by one, in their order: it is what keeps two of them from
   // deadlocking, and a plan made while the table was small must not scan it when it has grown.
@@ -113,17 +106,11 @@ Statements::Statements(bool distributed) : distributed_(distributed) {
   set(StatementId::clock, "clock",
       "SELECT null, null, null, null, null, null, null, null, null, clock_timestamp()");
 
-  set(StatementId::reserve, "reserve", insert(of_a_reservation, distributed));
-  set(StatementId::insert, "insert", insert(every, distributed));
-  // A statement of its own, so that it sees what the insert waited for (READ COMMITTED).
-  set(StatementId::read_others, "read_others",
-      "SELECT " + row +
-          " FROM unnest($1::text[], $2::text[], $3::text[]) AS b(scope_id, idempotency_key, owner)"
-          " JOIN pawl.keys AS k ON " +
-          same_key + scopes + " WHERE k.owner <> b.owner");
-
-  set(StatementId::replace, "replace", replace(false, scopes));
-  set(StatementId::replace_all, "replace_all", replace(true, scopes));
+  set(StatementId::reserve, "reserve", insert(is_of_reservation, distributed));
+  set(StatementId::insert, "insert", insert(is_any, distributed));
+  set(StatementId::settle, "settle", replace(is_of_settlement, scopes));
+  set(StatementId::replace, "replace", replace(is_not_request, scopes));
+  set(StatementId::replace_all, "replace_all", replace(is_any, scopes));
 
   set(StatementId::note_due, "note_due",
       "INSERT INTO pawl.due (scope_id, id, kind, due_at, idempotency_keys)"

@@ -1,8 +1,8 @@
 // Every statement this adapter sends, by name, in one place.
 //
-// They obey ../shared/sql-rules.md: arrays and unnest, times as parameters, conditions repeated
-// where a row may have changed while a lock was awaited. A distributed PostgreSQL (Citus) wants to
-// be told which scopes a batch touches; a plain one plans better without.
+// Arrays and unnest, times as parameters, conditions repeated where a row may have changed while a
+// lock was awaited. A distributed PostgreSQL (Citus) wants to be told which scopes a batch touches;
+// a plain one plans better without.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ enum class StatementId {
   clock,        // and from then on the clock alone, in the same column
   reserve,      // insert: records that start a life, fewer columns
   insert,       // insert: any record
-  read_others,  // what is there instead of what was inserted
+  settle,       // update under a guard: what may change while a fence stands
   replace,      // update under a guard, the stored request untouched
   replace_all,  // update under a guard, the stored request too
   note_due,     // tell the passes about rows that were just written
