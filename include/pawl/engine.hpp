@@ -41,7 +41,9 @@ struct Reservation {
 
 // A record we own, kept alive by `renew` until it is settled or given up.
 struct Lease {
-  Record record;         // in_progress, with the lease as last confirmed
+  // in_progress, with the lease as last confirmed. Shared: a renewal puts another in its place
+  // while the request that was sent under this one is still under way.
+  std::shared_ptr<const Record> record;
   BootTime ends;         // by the node's own clock
   BootTime renew_until;  // past this a hung owner does not hold its key any longer
   bool lost = false;     // somebody else settled it or took it over
@@ -101,7 +103,7 @@ class Engine {
   Task<StoreResult<std::optional<Reservation>>> peek(const Request& request, const Policy& policy);
 
   // Starts keeping a reservation's lease. Hold it until settled; dropping it stops the renewal.
-  std::shared_ptr<Lease> hold(const Record& record);
+  std::shared_ptr<Lease> hold(Record record);
 
   // A worker's claim on a pending record: the lease under which it may be executed. Nothing where
   // somebody else was quicker, or where it is too late.
@@ -144,7 +146,7 @@ class Engine {
   Task<StoreResult<std::optional<Reservation>>> look_at(const Request& request,
                                                         const Policy& policy,
                                                         const Attempt& attempt);
-  Task<StoreResult<Written>> insert_or_read(const Record& fresh);
+  Task<StoreResult<Written>> insert_or_read(Record fresh);
   Task<StoreResult<Written>> replace(Replacement replacement);
   Task<void> pause(int tries);
   [[nodiscard]] Instant settling_time(const Lease& lease) const;

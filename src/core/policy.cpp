@@ -137,7 +137,8 @@ Trouble read_member(std::string_view name, const json::Value& value, StoredPolic
 }  // namespace
 
 std::string encode(const StoredPolicy& policy) {
-  const StoredPolicy usual = frozen();
+  static const StoredPolicy usual = frozen();
+  if (policy == usual) return R"({"v":1})";
   Writer writer;
   writer.number("v", stored_version);
   writer.choice("mode", policy.mode, usual.mode);

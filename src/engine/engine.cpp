@@ -37,9 +37,9 @@ Attempt Engine::new_attempt() {
 
 // Every write goes through one of these two: each brings the store's time back.
 
-Task<StoreResult<Written>> Engine::insert_or_read(const Record& fresh) {
+Task<StoreResult<Written>> Engine::insert_or_read(Record fresh) {
   const BootTime asked = clock_.now();
-  StoreResult<Written> written = co_await store_.insert_or_read_one(fresh);
+  StoreResult<Written> written = co_await store_.insert_or_read_one(std::move(fresh));
   if (written) {
     time_.observe(written->store_time, asked, clock_.now());
   } else {

@@ -21,17 +21,17 @@ Task<Guarded> Engine::guard(const Request& request, const Policy& policy, Upstre
   if (kind_of(reservation->decision) != DecisionKind::execute) {
     co_return Refused{std::move(*reservation)};
   }
-  const std::shared_ptr<Lease> lease = hold(reservation->record);
+  const std::shared_ptr<Lease> lease = hold(std::move(reservation->record));
   lease->settle = {policy.response_bytes_max, policy.resource_type, policy.resource_id};
   co_return co_await execute(lease, upstream);
 }
 
 Task<Executed> Engine::execute(std::shared_ptr<Lease> lease, Upstream& upstream) {
   LeaseGate gate(*this, *lease);
-  const BootTime deadline = clock_.now() + lease->record.policy.upstream_timeout;
-  // A copy: a renewal may replace the lease's own while the request is under way.
-  const Record attempt = lease->record;
-  Outcome outcome = co_await upstream.send(attempt, gate, deadline);
+  const BootTime deadline = clock_.now() + lease->record->policy.upstream_timeout;
+  // A renewal may give the lease another record while the request is under way.
+  const std::shared_ptr<const Record> attempt = lease->record;
+  Outcome outcome = co_await upstream.send(*attempt, gate, deadline);
   StoreResult<Settlement> settlement = co_await settle(*lease, outcome);
   co_return Executed{std::move(outcome), std::move(settlement), lease};
 }

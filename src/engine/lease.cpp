@@ -29,16 +29,15 @@ BootTime Engine::lease_end(const Record& record) const {
   return now + std::min(locked_until - store_now, record.policy.lease);
 }
 
-std::shared_ptr<Lease> Engine::hold(const Record& record) {
-  const auto* held = std::get_if<InProgress>(&record.state);
-  PAWL_CHECK(held != nullptr);
+std::shared_ptr<Lease> Engine::hold(Record record) {
+  PAWL_CHECK(std::holds_alternative<InProgress>(record.state));
   const BootTime now = clock_.now();
   auto lease = std::make_shared<Lease>();
-  lease->record = record;
   lease->settle = options_.settle;
   lease->ends =
       time_.trusted() ? lease_end(record) : now;  // then nothing is left until it is renewed
   lease->renew_until = now + record.policy.upstream_timeout + options_.settle_timeout;
+  lease->record = std::make_shared<const Record>(std::move(record));
   leases_.push_back(lease);
   return lease;
 }
@@ -49,15 +48,15 @@ bool Engine::apply_renewal(Lease& lease, const Replacement& sent,
   const bool assumed = !written && mutant(Mutant::renewal_in_doubt_counts);
   if ((!written && !assumed) || lease.lost) return false;
   if (assumed || written->mine || mutant(Mutant::lost_renewal_counts)) {
-    lease.record = sent.next;
+    lease.record = std::make_shared<const Record>(sent.next);
     if (time_.trusted()) lease.ends = lease_end(sent.next);
     return true;
   }
-  const bool still_ours = written->current && written->current->fence == lease.record.fence &&
-                          written->current->owner == lease.record.owner &&
+  const bool still_ours = written->current && written->current->fence == lease.record->fence &&
+                          written->current->owner == lease.record->owner &&
                           status_of(*written->current) == Status::in_progress;
   if (still_ours) {  // an earlier renewal had arrived although nobody said so
-    lease.record = *written->current;
+    lease.record = std::make_shared<const Record>(*written->current);
     return false;
   }
   lease.lost = true;
@@ -72,7 +71,7 @@ Task<StoreResult<PassReport>> Engine::renew() {
     const std::shared_ptr<Lease> lease = entry.lock();
     if (!lease || lease->lost || asked >= lease->renew_until) return true;
     const Duration left = lease->ends - asked;
-    if (left * 3 <= lease->record.policy.lease * 2) due.push_back(lease);
+    if (left * 3 <= lease->record->policy.lease * 2) due.push_back(lease);
     return false;
   });
   // Nobody takes a record over while the clock is not trusted, and a lease renewed by a clock that
@@ -82,7 +81,7 @@ Task<StoreResult<PassReport>> Engine::renew() {
   std::vector<Replacement> batch;
   batch.reserve(due.size());
   for (const std::shared_ptr<Lease>& lease : due) {
-    batch.push_back(renewal_of(lease->record, time_.at(asked)));
+    batch.push_back(renewal_of(*lease->record, time_.at(asked)));
   }
   const std::vector<Replacement> sent = batch;
   const std::vector<StoreResult<Written>> results = co_await store_.replace(std::move(batch));
@@ -106,9 +105,9 @@ Task<bool> Engine::may_send(Lease& lease) {
     if (lease.lost || !time_.trusted()) co_return false;
     // Asked after every await: the process may have been stopped for a minute in any of them.
     const BootTime now = clock_.now();
-    if ((lease.ends - now) * 3 >= lease.record.policy.lease) co_return true;
+    if ((lease.ends - now) * 3 >= lease.record->policy.lease) co_return true;
     if (now >= lease.renew_until) co_return false;
-    const Replacement renewal = renewal_of(lease.record, time_.at(now));
+    const Replacement renewal = renewal_of(*lease.record, time_.at(now));
     const StoreResult<Written> written = co_await replace(renewal);
     apply_renewal(lease, renewal, written);
     if (!written && written.error() != StoreError::in_doubt) co_return false;

@@ -239,7 +239,7 @@ TEST(Claim, OneOfTwoWorkersGetsARecordAndWhatWasNotSentGoesBackToTheQueue) {
   EXPECT_EQ(again.attempt, 2);
   const auto third = run(two.claim(again));
   ASSERT_TRUE(third && *third);
-  EXPECT_GT((*third)->record.fence, again.fence);
+  EXPECT_GT((*third)->record->fence, again.fence);
   EXPECT_TRUE(run(two.execute(*third, world.upstream)).settlement->recorded);
   EXPECT_EQ(world.status(), Status::completed);
   EXPECT_EQ(world.upstream.charges(), 1);

@@ -17,13 +17,15 @@ Task<StoreResult<Reservation>> Engine::reserve(const Request& request, const Pol
   }
 
   bool in_doubt = false;  // a write of ours may be there although nobody said so
-  const Record first = first_record(request, policy, attempt);
-  StoreResult<Written> written = co_await insert_or_read(first);
+  Record first = first_record(request, policy, attempt);
+  StoreResult<Written> written = co_await insert_or_read(std::move(first));
   for (int round = 0; round < options_.rounds_max; ++round) {
     if (!written) {
       if (written.error() != StoreError::in_doubt) break;
       in_doubt = true;
-      if (mutant(Mutant::in_doubt_is_granted)) co_return Reservation{Execute{}, first};
+      if (mutant(Mutant::in_doubt_is_granted)) {
+        co_return Reservation{Execute{}, first_record(request, policy, attempt)};
+      }
       co_await pause(round);
     }
     // Dated anew in every round, by one look at the clock: the process may have been stopped for
@@ -35,7 +37,7 @@ Task<StoreResult<Reservation>> Engine::reserve(const Request& request, const Pol
       verdict = decide(*written->current, request, policy, attempt);
     }
     if (verdict && !verdict->next) {
-      const Record& current = *written->current;
+      Record& current = *written->current;
       const bool ours_but_refused = current.owner == attempt.owner &&
                                     kind_of(verdict->decision) == DecisionKind::undetermined;
       if (!ours_but_refused) {
@@ -43,7 +45,7 @@ Task<StoreResult<Reservation>> Engine::reserve(const Request& request, const Pol
         if (in_doubt && current.owner != attempt.owner)
           remember_orphan(request.scope, request.key, policy, attempt);
         metrics_.add(Counter::reserve, to_text(kind_of(verdict->decision)), 1);
-        co_return Reservation{std::move(verdict->decision), current};
+        co_return Reservation{std::move(verdict->decision), std::move(current)};
       }
       // Our own claim, swept before its acknowledgement reached us; nothing was sent under it.
       in_doubt = true;
@@ -58,15 +60,15 @@ Task<StoreResult<Reservation>> Engine::reserve(const Request& request, const Pol
     if (!verdict) {
       // In doubt: the same owner asks again and learns the truth; inserting is harmless to repeat.
       // Or the row vanished between two looks: the key is free again.
-      const Record fresh = first_record(request, policy, attempt);
-      written = co_await insert_or_read(fresh);
+      Record fresh = first_record(request, policy, attempt);
+      written = co_await insert_or_read(std::move(fresh));
       continue;
     }
-    Replacement change{*verdict->next, guard_of(*written->current), std::nullopt};
+    Replacement change{std::move(*verdict->next), guard_of(*written->current), std::nullopt};
     written = co_await replace(std::move(change));
     if (written && written->mine) {
       metrics_.add(Counter::reserve, to_text(kind_of(verdict->decision)), 1);
-      co_return Reservation{std::move(verdict->decision), *written->current};
+      co_return Reservation{std::move(verdict->decision), std::move(*written->current)};
     }
   }
   if (in_doubt) remember_orphan(request.scope, request.key, policy, attempt);

@@ -68,21 +68,21 @@ bool may_have_acted(const Outcome& outcome, const StoredPolicy& policy) {
 Instant Engine::settling_time(const Lease& lease) const {
   const BootTime now = clock_.now();
   if (time_.trusted() || mutant(Mutant::settled_by_wrong_clock)) return time_.at(now);
-  return std::get<InProgress>(lease.record.state).locked_until + (now - lease.ends);
+  return std::get<InProgress>(lease.record->state).locked_until + (now - lease.ends);
 }
 
 Task<StoreResult<Settlement>> Engine::settle(Lease& lease, const Outcome& outcome) {
   const BootTime deadline = clock_.now() + options_.settle_timeout;
-  Record from = lease.record;
-  const Fence fence = from.fence;
+  std::shared_ptr<const Record> from = lease.record;
+  const Fence fence = from->fence;
   for (int tries = 0;; ++tries) {
-    const Record next = settled(from, outcome, settling_time(lease), lease.settle);
+    const Record next = settled(*from, outcome, settling_time(lease), lease.settle);
     if (const auto* done = std::get_if<Completed>(&next.state)) {
       lease.completing_at.push_back(done->completed_at);
     }
-    Replacement change{next, guard_of(from), audit_of(from, next)};
+    Replacement change{next, guard_of(*from), audit_of(*from, next)};
     const bool late = change.audit.has_value();
-    const StoreResult<Written> written = co_await replace(std::move(change));
+    StoreResult<Written> written = co_await replace(std::move(change));
     if (!written) {
       const bool in_doubt = written.error() == StoreError::in_doubt;
       if (mutant(Mutant::answer_before_durable) ||
@@ -100,14 +100,14 @@ Task<StoreResult<Settlement>> Engine::settle(Lease& lease, const Outcome& outcom
         co_return Settlement{*written->current, false, false};
       }
       if (late) metrics_.add(Counter::late_answer, "", 1);
-      const Settling settling = classify(outcome, from.policy);
+      const Settling settling = classify(outcome, from->policy);
       metrics_.add(Counter::settled, to_text(settling), 1);
       const bool recorded = same_answer(*written->current, next);
       const bool uncommitted = recorded && next.policy.transactional &&
                                settling == Settling::complete &&
                                std::get<Answered>(outcome).response.status < 300;
       if (uncommitted) metrics_.add(Counter::completed_without_commit, "", 1);
-      co_return Settlement{*written->current, recorded, false, uncommitted};
+      co_return Settlement{std::move(*written->current), recorded, false, uncommitted};
     }
     if (!written->current || written->current->fence != fence) {
       lease.lost = true;
@@ -117,9 +117,9 @@ Task<StoreResult<Settlement>> Engine::settle(Lease& lease, const Outcome& outcom
       // What is there now may be the next life of the key, about another request: not for our
       // client.
       const bool same_request =
-          written->current && (written->current->fingerprint == from.fingerprint ||
+          written->current && (written->current->fingerprint == from->fingerprint ||
                                mutant(Mutant::superseded_by_another_request));
-      co_return Settlement{same_request ? *written->current : from, false, true};
+      co_return Settlement{same_request ? *written->current : *from, false, true};
     }
     if (!may_still_settle(*written->current)) {  // the service's own commit, or a resolve
       lease.lost = true;
@@ -132,7 +132,7 @@ Task<StoreResult<Settlement>> Engine::settle(Lease& lease, const Outcome& outcom
     // Renewed, swept or doubted meanwhile, and still under our fence: settle from there. Each turn
     // of this needs somebody else's write, so it ends; the deadline is for a store gone mad.
     if (clock_.now() >= deadline) co_return Unexpected{StoreError::contended};
-    from = *written->current;
+    from = std::make_shared<const Record>(std::move(*written->current));
   }
 }
 
@@ -143,16 +143,16 @@ Task<StoreResult<Done>> Engine::keep_late_evidence(const Lease& lease, const Out
   const Evidence evidence = evidence_of(outcome);
   if (evidence == Evidence::not_sent) co_return Done{};  // nothing happened: nothing to keep
   if (mutant(Mutant::evidence_dropped)) co_return Done{};
-  if (may_have_acted(outcome, lease.record.policy)) {
+  if (may_have_acted(outcome, lease.record->policy)) {
     metrics_.add(Counter::double_execution, to_text(evidence), 1);
   }
   LateEvidence late;
-  late.scope = lease.record.scope;
-  late.key = lease.record.key;
-  late.fence = lease.record.fence;
-  late.owner = lease.record.owner;
-  late.fingerprint = lease.record.fingerprint;
-  late.attempt = lease.record.attempt;
+  late.scope = lease.record->scope;
+  late.key = lease.record->key;
+  late.fence = lease.record->fence;
+  late.owner = lease.record->owner;
+  late.fingerprint = lease.record->fingerprint;
+  late.attempt = lease.record->attempt;
   late.evidence = evidence;
   if (const auto* answer = std::get_if<Answered>(&outcome)) {
     late.response = storable(answer->response, lease.settle);

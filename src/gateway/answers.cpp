@@ -97,7 +97,7 @@ Response Gateway::render_executed(Passage& passage, const Executed& executed) {
 
 void Gateway::remember_late(const Executed& executed) {
   if (!executed.lease) return;
-  const std::size_t bytes = bytes_of(executed.lease->record, executed.outcome);
+  const std::size_t bytes = bytes_of(*executed.lease->record, executed.outcome);
   if (late_bytes_ + bytes > late_bytes_max) return;
   late_bytes_ += bytes;
   ++late_count_;

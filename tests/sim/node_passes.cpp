@@ -97,7 +97,7 @@ Task<void> Node::work_on(Run& run, Record record) {
   run.active.insert(identity);
   const StoreResult<std::shared_ptr<Lease>> lease = co_await run.engine.claim(record);
   if (lease && *lease) {
-    const Fence fence = (*lease)->record.fence;
+    const Fence fence = (*lease)->record->fence;
     Body body;
     std::sscanf(record.request->body.c_str(), "{\"amount\":%d,\"nonce\":%d}", &body.amount,
                 &body.nonce);
