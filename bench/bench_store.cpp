@@ -8,6 +8,7 @@
 #include <memory>
 #include <thread>
 
+#include "bench/fill.hpp"
 #include "bench/naive_postgres.hpp"
 #include "bench/naive_sqlite.hpp"
 #include "bench/report.hpp"
@@ -106,48 +107,19 @@ void measure(Report& report, const Plan& plan, Bed bed) {
   while_reaping(report, plan, bed);
 }
 
-// Rows as completions leave them, written through the store itself, in large batches.
-void fill_through(Store& store, long rows, bool expired) {
-  constexpr long batch = 1000;
-  const Instant made = expired ? wall_now() - std::chrono::hours(72) : wall_now();
-  const Policy policy;
-  for (long done = 0; done < rows; done += batch) {
-    std::vector<Record> records;
-    for (long i = 0; i < std::min(batch, rows - done); ++i) {
-      Request request;
-      request.scope.text = "tenant-b";
-      request.key.text = random_key();
-      request.fingerprint.text =
-          "1.-.9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
-      request.method = "POST";
-      request.path = "/v1/payments";
-      request.route = "payments";
-      const Attempt attempt{.owner = Owner{random_key()}, .now = made};
-      Record record = first_record(request, policy, attempt);
-      StoredResponse response{
-          .status = 201, .headers = {}, .body = sample_body(), .schema_version = 1};
-      record.state = Completed{std::move(response), made};
-      records.push_back(std::move(record));
-    }
-    for (const StoreResult<Written>& written :
-         testing::run(store.insert_or_read(std::move(records)))) {
-      if (!written || !written->mine) throw std::runtime_error("could not fill the store");
-    }
-  }
-}
-
 void bench_sqlite(Report& report, const Plan& plan) {
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / ("pawl-bench-" + random_key());
   std::filesystem::create_directory(folder);
   {
-    auto store = sqlite::SqliteStore::open((folder / "ours.db").string());
+    const std::string path = (folder / "ours.db").string();
+    auto store = sqlite::SqliteStore::open(path);
     if (!store) throw std::runtime_error(store.error());
     StoreSubject ours(**store);
     NaiveSqlite naive((folder / "naive.db").string());
     Store& opened = **store;
     measure(report, plan, {"SQLite", ours, naive, opened, [&](long rows, bool expired) {
-                             fill_through(opened, rows, expired);
+                             fill_sqlite(opened, path, rows, expired);
                            }});
   }
   std::filesystem::remove_all(folder);
@@ -166,8 +138,7 @@ void bench_postgres(Report& report, const Plan& plan) {
   NaivePostgres naive(server.url(), plan.callers);
   Store& opened = **store;
   measure(report, plan, {"PostgreSQL", ours, naive, opened, [&](long rows, bool expired) {
-                           fill_through(opened, rows, expired);
-                           server.query("VACUUM ANALYZE pawl.keys");
+                           fill_postgres(opened, server, rows, expired);
                          }});
 }
 

@@ -11,8 +11,10 @@ CREATE TABLE keys (
   idempotency_key  TEXT NOT NULL CHECK (idempotency_key <> ''),
   -- what the request means: version.secret-id.hash
   fingerprint      TEXT NOT NULL CHECK (fingerprint <> ''),
-  status           TEXT NOT NULL CHECK (status IN ('pending', 'in_progress', 'completed',
-                                                   'failed_retryable', 'unknown', 'expired')),
+  -- (not IN: for a list of more than two SQLite builds a temporary index, anew for every write)
+  status           TEXT NOT NULL CHECK (status = 'in_progress' OR status = 'completed'
+                                        OR status = 'failed_retryable' OR status = 'unknown'
+                                        OR status = 'pending' OR status = 'expired'),
   -- rises with every new owner, and never repeats for a key
   fence            INTEGER NOT NULL CHECK (fence >= 1),
   -- the random token of the attempt

@@ -2,19 +2,28 @@
 
 #include <openssl/rand.h>
 
-#include <array>
-
 #include "pawl/core/check.hpp"
 
 namespace pawl::os {
 
+// A call of the generator costs about as much for one token as for a hundred. A process that forks
+// must not go on in both halves: they would share what is left here.
+std::span<const unsigned char> SystemEntropy::next_token() {
+  if (used_ == pool_.size()) {
+    // Without randomness two attempts could not be told apart: stop rather than guess.
+    PAWL_CHECK(RAND_bytes(pool_.data(), static_cast<int>(pool_.size())) == 1);
+    used_ = 0;
+  }
+  const std::span<const unsigned char> token(pool_.data() + used_, token_bytes);
+  used_ += token_bytes;
+  return token;
+}
+
 Owner SystemEntropy::new_owner() {
-  std::array<unsigned char, 16> bytes{};
-  // Without randomness two attempts could not be told apart: stop rather than guess.
-  PAWL_CHECK(RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) == 1);
   static constexpr std::string_view digits = "0123456789abcdef";
   Owner owner;
-  for (const unsigned char byte : bytes) {
+  owner.text.reserve(2 * token_bytes);
+  for (const unsigned char byte : next_token()) {
     owner.text += digits[byte >> 4U];
     owner.text += digits[byte & 15U];
   }
