@@ -56,24 +56,35 @@ void fill_sqlite(Store& store, const std::string& path, long rows, bool expired)
   if (sqlite3_open(path.c_str(), &database) != SQLITE_OK) throw std::runtime_error("SQLite: open");
   execute(database,
           "PRAGMA synchronous = OFF; PRAGMA temp_store = FILE; PRAGMA busy_timeout = 10000");
-  execute(database,
-          std::string("INSERT INTO keys (scope_id, idempotency_key, ") + columns_but_the_key +
-              ") WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < " +
-              std::to_string(rows) + "), k(key) AS (SELECT lower(hex(randomblob(16))) FROM n" +
-              " ORDER BY 1) SELECT scope_id, k.key, " + columns_but_the_key +
-              " FROM k, keys WHERE scope_id = 'tenant-b' AND idempotency_key = '" + model + "'");
+  std::string sql = "INSERT INTO keys (scope_id, idempotency_key, ";
+  sql.append(columns_but_the_key)
+      .append(") WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ")
+      .append(std::to_string(rows))
+      .append("), k(key) AS (SELECT lower(hex(randomblob(16))) FROM n ORDER BY 1)")
+      .append(" SELECT scope_id, k.key, ")
+      .append(columns_but_the_key)
+      .append(" FROM k, keys WHERE scope_id = 'tenant-b' AND idempotency_key = '")
+      .append(model)
+      .append("'");
+  execute(database, sql);
   execute(database, "PRAGMA wal_checkpoint(TRUNCATE)");
   sqlite3_close(database);
 }
 
 void fill_postgres(Store& store, testing::PostgresServer& server, long rows, bool expired) {
   const std::string model = write_model(store, expired);
-  const std::string others = std::string(columns_but_the_key) + ", request_digest, reap_after";
-  server.query(
-      "INSERT INTO pawl.keys (scope_id, idempotency_key, " + others + ") SELECT scope_id, n.key, " +
-      others + " FROM pawl.keys, (SELECT gen_random_uuid()" +
-      "::text AS key FROM generate_series(1, " + std::to_string(rows) + ") ORDER BY 1) AS n" +
-      " WHERE scope_id = 'tenant-b' AND idempotency_key = '" + model + "'");
+  std::string others = columns_but_the_key;
+  others.append(", request_digest, reap_after");
+  std::string sql = "INSERT INTO pawl.keys (scope_id, idempotency_key, ";
+  sql.append(others)
+      .append(") SELECT scope_id, n.key, ")
+      .append(others)
+      .append(" FROM pawl.keys, (SELECT gen_random_uuid()::text AS key FROM generate_series(1, ")
+      .append(std::to_string(rows))
+      .append(") ORDER BY 1) AS n WHERE scope_id = 'tenant-b' AND idempotency_key = '")
+      .append(model)
+      .append("'");
+  server.query(sql);
   server.query("VACUUM ANALYZE pawl.keys");
   server.query("CHECKPOINT");
 }
