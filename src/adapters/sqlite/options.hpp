@@ -17,9 +17,11 @@ struct Options {
   std::function<Instant()> clock = wall_time;  // called from any thread
   // How long a write waits while another process writes, before it is told `contended`.
   std::chrono::milliseconds busy_timeout{2000};
-  // Pages kept in memory by the writer: with millions of rows it must find its way through an index
-  // of random keys. The readers take a quarter of that each.
-  std::size_t cache_bytes = std::size_t{128} << 20;
+  // Pages kept in memory by the writer; the readers take a quarter of that each. Not more: at every
+  // commit in which a page was split SQLite looks at each page it keeps (it had given one of them a
+  // number beyond the end of the file for a moment), and with 128 MiB that took a fifth of the
+  // writer's time. What does not fit is in the system's cache, a microsecond away.
+  std::size_t cache_bytes = std::size_t{8} << 20;
   // The log is copied into the database when it has grown to this: 64 MiB. Checkpoints cost more
   // than anything else here and gain by coming seldom: a page that changed often is copied once,
   // and pages that lie together are written together. The log stays below four times that.
