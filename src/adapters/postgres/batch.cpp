@@ -114,6 +114,13 @@ std::optional<Query> audit(const Writes& batch) {
   return query;
 }
 
+// The same for a lone row: values in place of arrays.
+Query of_one(StatementId statement, const Query& batch) {
+  Query query{statement, {}};
+  for (const Parameter& array : batch.parameters) query.parameters.push_back(only_element(array));
+  return query;
+}
+
 std::vector<Query> insert_statements(const Writes& batch, std::int64_t note_id, bool distributed) {
   const std::vector<const Record*> records = records_of(batch);
   const bool plain = std::ranges::all_of(
@@ -121,6 +128,9 @@ std::vector<Query> insert_statements(const Writes& batch, std::int64_t note_id, 
   std::vector<Query> queries;
   queries.push_back({plain ? StatementId::reserve : StatementId::insert,
                      encode_columns_where(plain ? is_of_reservation : is_any, records)});
+  if (plain && records.size() == 1 && !distributed) {
+    queries.back() = of_one(StatementId::reserve_one, queries.back());
+  }
   if (!distributed) queries.back().parameters.push_back(int64_parameter(note_id));
   if (distributed) {
     if (std::optional<Query> note = note_due(batch, note_id)) queries.push_back(std::move(*note));
@@ -136,6 +146,9 @@ std::vector<Query> replace_statements(const Writes& batch, std::int64_t note_id,
   for (const auto& write : batch) guards.push_back(write->expected);
   for (Parameter& parameter : guard_parameters(guards)) {
     queries.back().parameters.push_back(std::move(parameter));
+  }
+  if (statement == StatementId::settle && batch.size() == 1) {
+    queries.back() = of_one(StatementId::settle_one, queries.back());
   }
   if (std::optional<Query> note = note_due(batch, note_id)) queries.push_back(std::move(*note));
   if (std::optional<Query> entries = audit(batch)) queries.push_back(std::move(*entries));

@@ -66,7 +66,7 @@ bool Connection::send(const Query& query) {
   std::vector<int> formats;
   for (const Parameter& parameter : query.parameters) {
     types.push_back(parameter.type);
-    values.push_back(parameter.bytes.data());
+    values.push_back(parameter.null ? nullptr : parameter.bytes.data());
     lengths.push_back(static_cast<int>(parameter.bytes.size()));
     formats.push_back(binary);
   }

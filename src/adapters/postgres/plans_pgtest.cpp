@@ -58,8 +58,18 @@ void every_statement_about_keys_looks_them_up_by_primary_key(const std::string& 
   }
 }
 
+void a_lone_settlement_reads_one_row_by_primary_key(const std::string& url) {
+  const std::string plan = plan_of(StatementId::settle_one, url);
+  EXPECT_THAT(plan, HasSubstr("Index Scan using keys_pkey on keys k")) << plan;
+  EXPECT_THAT(plan, ContainsRegex("Index Cond: \\(\\(scope_id = .*\\) AND \\(idempotency_key = "))
+      << plan;
+  EXPECT_THAT(plan, Not(HasSubstr("Nested Loop"))) << "its values are not set out as a table\n"
+                                                   << plan;
+}
+
 void insertions_read_no_table(const std::string& url) {
-  for (const StatementId id : {StatementId::reserve, StatementId::insert}) {
+  for (const StatementId id :
+       {StatementId::reserve, StatementId::reserve_one, StatementId::insert}) {
     const std::string plan = plan_of(id, url);
     EXPECT_THAT(plan, HasSubstr("Conflict Arbiter Indexes: keys_pkey")) << plan;
     EXPECT_THAT(plan, Not(HasSubstr("Seq Scan"))) << plan;
@@ -102,6 +112,7 @@ TEST(AMillionRows, EveryStatementUsesItsIndex) {
   Sql{url}(a_million_rows);
   every_statement_about_keys_looks_them_up_by_primary_key(url);
   insertions_read_no_table(url);
+  a_lone_settlement_reads_one_row_by_primary_key(url);
   the_passes_find_their_rows_by_index(url);
   a_pass_shows_what_is_due_and_nothing_else(url);
 }

@@ -1,5 +1,7 @@
 #include "src/adapters/postgres/statements.hpp"
 
+#include <vector>
+
 #include "src/adapters/postgres/row.hpp"
 
 namespace pawl::postgres {
@@ -15,36 +17,64 @@ std::string names(Wanted wanted, const std::string& prefix = {}) {
   return list;
 }
 
-// "$1::text[], $2::text[], ..."
-std::string arrays(Wanted wanted, int& number) {
-  std::string list;
+struct Field {
+  std::string name;
+  std::string array;  // its type in a batch, "text[]"
+};
+
+std::vector<Field> fields_of(Wanted wanted) {
+  std::vector<Field> fields;
   for (const ColumnInfo& info : columns()) {
-    if (!wanted(info)) continue;
-    if (!list.empty()) list += ", ";
-    list += "$" + std::to_string(++number) + "::" + std::string(info.array_name);
+    if (wanted(info)) fields.push_back({std::string(info.name), std::string(info.array_name)});
   }
-  return list;
+  return fields;
+}
+
+// Where a statement finds its rows: arrays, or for a lone row its values, which cost the server
+// half as much to set out.
+enum class Form { batch, one };
+
+std::string rows_of(const std::vector<Field>& fields, Form form) {
+  std::string values;
+  std::string columns;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const Field& field = fields[i];
+    if (i > 0) values += ", ";
+    if (i > 0) columns += ", ";
+    values.append("$").append(std::to_string(i + 1)).append("::");
+    if (form == Form::batch) {
+      values += field.array;
+    } else {
+      values.append(field.array.substr(0, field.array.size() - 2)).append(" AS ");
+      values += field.name;
+    }
+    columns += field.name;
+  }
+  if (form == Form::one) return "(SELECT " + values + ") AS b";
+  return "unnest(" + values + ") AS b(" + columns + ")";
 }
 
 // The rows that were inserted, and in the same breath a note of them for the passes. A distributed
 // server takes no such chain across scopes: there the note is a statement of its own.
-std::string insert(Wanted wanted, bool distributed) {
-  int number = 0;
-  const std::string parameters = arrays(wanted, number);
-  const std::string insertion =
-      "INSERT INTO pawl.keys (" + names(wanted) + ", reap_after) SELECT " + names(wanted, "b.") +
-      ", b.expires_at FROM unnest(" + parameters + ") AS b(" + names(wanted) +
-      ") ON CONFLICT (scope_id, idempotency_key) DO NOTHING RETURNING ";
+std::string insert(Wanted wanted, Form form, bool distributed) {
+  const std::vector<Field> fields = fields_of(wanted);
+  std::string insertion = "INSERT INTO pawl.keys (";
+  insertion.append(names(wanted)).append(", reap_after) SELECT ").append(names(wanted, "b."));
+  insertion.append(", b.expires_at FROM ").append(rows_of(fields, form));
+  insertion += " ON CONFLICT (scope_id, idempotency_key) DO NOTHING RETURNING ";
   if (distributed) return insertion + "scope_id, idempotency_key, owner";
+  const std::string note = "$" + std::to_string(fields.size() + 1) + "::bigint";
+  const std::string grouped = form == Form::one
+                                  ? ", status, due_at, ARRAY[idempotency_key] FROM fresh"
+                                  : ", status, min(due_at), array_agg(idempotency_key) FROM fresh";
   return "WITH fresh AS (" + insertion +
          "scope_id, idempotency_key, owner, status,"
          " coalesce(reconcile_after, locked_until, created_at) AS due_at), noted AS ("
          "INSERT INTO pawl.due (scope_id, id, kind, due_at, idempotency_keys)"
-         " SELECT scope_id, $" +
-         std::to_string(number + 1) +
-         "::bigint, status, min(due_at), array_agg(idempotency_key) FROM fresh"
-         " WHERE status IN ('in_progress', 'unknown', 'pending') GROUP BY scope_id, status)"
-         " SELECT scope_id, idempotency_key, owner FROM fresh";
+         " SELECT scope_id, " +
+         note + grouped + " WHERE status IN ('in_progress', 'unknown', 'pending')" +
+         (form == Form::one ? "" : " GROUP BY scope_id, status") +
+         ") SELECT scope_id, idempotency_key, owner FROM fresh";
 }
 
 const std::string same_key = "k.scope_id = b.scope_id AND k.idempotency_key = b.idempotency_key";
@@ -52,9 +82,7 @@ const std::string guard =
     " AND k.fence = b.expected_fence AND k.status = b.expected_status"
     " AND (b.expected_locked_until IS NULL OR k.locked_until = b.expected_locked_until)";
 
-std::string replace(Wanted wanted, const std::string& scopes) {
-  int number = 0;
-  const std::string parameters = arrays(wanted, number);
+std::string replace(Wanted wanted, Form form, const std::string& scopes) {
   bool with_request = false;
   std::string assignments;
   for (const ColumnInfo& info : columns()) {
@@ -64,17 +92,13 @@ std::string replace(Wanted wanted, const std::string& scopes) {
     if (identity || (info.column == Column::request_digest && !with_request)) continue;
     assignments += std::string(info.name) + " = b." + std::string(info.name) + ", ";
   }
-  const auto guard_array = [&](const char* array) {
-    return ", $" + std::to_string(++number) + "::" + array;
-  };
-  std::string sql = "UPDATE pawl.keys AS k SET " + assignments +
-                    "reap_after = least(k.reap_after, b.expires_at) FROM unnest(" + parameters;
-  sql += guard_array("bigint[]");
-  sql += guard_array("text[]");
-  sql += guard_array("timestamptz[]");
-  sql += ") AS b(" + names(wanted) +
-         ", expected_fence, expected_status, expected_locked_until) WHERE " + same_key + scopes +
-         guard;
+  std::vector<Field> fields = fields_of(wanted);
+  fields.push_back({"expected_fence", "bigint[]"});
+  fields.push_back({"expected_status", "text[]"});
+  fields.push_back({"expected_locked_until", "timestamptz[]"});
+  std::string sql = "UPDATE pawl.keys AS k SET " + assignments;
+  sql.append("reap_after = least(k.reap_after, b.expires_at) FROM ").append(rows_of(fields, form));
+  sql.append(" WHERE ").append(same_key).append(scopes).append(guard);
   if (!with_request) sql += " AND k.request_digest IS NOT DISTINCT FROM b.request_digest";
   return sql + " RETURNING k.scope_id, k.idempotency_key";
 }
@@ -106,11 +130,13 @@ Statements::Statements(bool distributed) : distributed_(distributed) {
   set(StatementId::clock, "clock",
       "SELECT null, null, null, null, null, null, null, null, null, clock_timestamp()");
 
-  set(StatementId::reserve, "reserve", insert(is_of_reservation, distributed));
-  set(StatementId::insert, "insert", insert(is_any, distributed));
-  set(StatementId::settle, "settle", replace(is_of_settlement, scopes));
-  set(StatementId::replace, "replace", replace(is_not_request, scopes));
-  set(StatementId::replace_all, "replace_all", replace(is_any, scopes));
+  set(StatementId::reserve, "reserve", insert(is_of_reservation, Form::batch, distributed));
+  set(StatementId::insert, "insert", insert(is_any, Form::batch, distributed));
+  set(StatementId::reserve_one, "reserve_one", insert(is_of_reservation, Form::one, distributed));
+  set(StatementId::settle_one, "settle_one", replace(is_of_settlement, Form::one, ""));
+  set(StatementId::settle, "settle", replace(is_of_settlement, Form::batch, scopes));
+  set(StatementId::replace, "replace", replace(is_not_request, Form::batch, scopes));
+  set(StatementId::replace_all, "replace_all", replace(is_any, Form::batch, scopes));
 
   set(StatementId::note_due, "note_due",
       "INSERT INTO pawl.due (scope_id, id, kind, due_at, idempotency_keys)"

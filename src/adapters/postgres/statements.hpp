@@ -16,6 +16,8 @@ enum class StatementId {
   clock,        // and from then on the clock alone, in the same column
   reserve,      // insert: records that start a life, fewer columns
   insert,       // insert: any record
+  reserve_one,  // the same for a lone record
+  settle_one,   // and its settlement
   settle,       // update under a guard: what may change while a fence stands
   replace,      // update under a guard, the stored request untouched
   replace_all,  // update under a guard, the stored request too
@@ -31,7 +33,7 @@ enum class StatementId {
   reap_later,
   keep_evidence,
 };
-inline constexpr std::size_t statements_count = 19;
+inline constexpr std::size_t statements_count = 21;
 
 struct Statement {
   std::string name;

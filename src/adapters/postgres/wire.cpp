@@ -86,27 +86,27 @@ std::size_t utf8_length(std::string_view bytes) {
 
 }  // namespace
 
-Parameter text_parameter(std::string_view value) { return {type::text, std::string(value)}; }
+Parameter text_parameter(std::string_view value) { return {type::text, std::string(value), false}; }
 
 Parameter int64_parameter(std::int64_t value) {
-  Parameter parameter{type::int64, {}};
+  Parameter parameter{type::int64, {}, false};
   append_big_endian(parameter.bytes, value);
   return parameter;
 }
 
 Parameter int32_parameter(std::int32_t value) {
-  Parameter parameter{type::int32, {}};
+  Parameter parameter{type::int32, {}, false};
   append_big_endian(parameter.bytes, value);
   return parameter;
 }
 
 Parameter instant_parameter(Instant value) {
-  Parameter parameter{type::instant, {}};
+  Parameter parameter{type::instant, {}, false};
   append_big_endian(parameter.bytes, to_postgres(value));
   return parameter;
 }
 
-ArrayBuilder::ArrayBuilder(TypeId array_type) : parameter_{array_type, {}} {
+ArrayBuilder::ArrayBuilder(TypeId array_type) : parameter_{array_type, {}, false} {
   std::string& out = parameter_.bytes;
   append_big_endian(out, std::int32_t{1});  // dimensions
   append_big_endian(out, std::int32_t{0});  // has nulls: filled in at the end
@@ -159,6 +159,17 @@ Parameter ArrayBuilder::finish() && {
   overwrite(parameter_.bytes, has_null_at, has_null_ ? 1 : 0);
   overwrite(parameter_.bytes, elements_at, elements_);
   return std::move(parameter_);
+}
+
+Parameter only_element(const Parameter& array) {
+  constexpr std::size_t first_at = 20;
+  constexpr std::size_t size_bytes = 4;
+  const std::string_view bytes = array.bytes;
+  PAWL_CHECK(big_endian<std::int32_t>(bytes.substr(elements_at, size_bytes)) == 1);
+  const std::optional<std::int32_t> size =
+      big_endian<std::int32_t>(bytes.substr(first_at, size_bytes));
+  PAWL_CHECK(size.has_value());
+  return {element_type(array.type), std::string(bytes.substr(first_at + size_bytes)), *size < 0};
 }
 
 bool is_text(std::string_view bytes) {

@@ -24,6 +24,7 @@ inline constexpr TypeId bytes_array = 1001, int64_array = 1016, int32_array = 10
 struct Parameter {
   TypeId type = 0;
   std::string bytes;
+  bool null = false;
 };
 
 Parameter text_parameter(std::string_view value);
@@ -54,6 +55,9 @@ class ArrayBuilder {
   std::uint32_t elements_ = 0;
   bool has_null_ = false;
 };
+
+// The only element of an array, as a value of its own.
+Parameter only_element(const Parameter& array);
 
 // UTF-8 without a zero byte: what a text column can hold.
 bool is_text(std::string_view bytes);
