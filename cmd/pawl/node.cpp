@@ -8,6 +8,7 @@
 #include <csignal>
 #include <future>
 
+#include "src/adapters/postgres/channel.hpp"
 #include "src/adapters/postgres/postgres_store.hpp"
 #include "src/adapters/sqlite/sqlite_store.hpp"
 #include "src/config/files.hpp"
@@ -24,7 +25,25 @@ template <class Concrete>
 Expected<OpenStore, std::string> opened(Expected<std::unique_ptr<Concrete>, std::string> store) {
   if (!store) return Unexpected{store.error()};
   Concrete* const concrete = store->get();
-  return OpenStore{std::move(*store), [concrete] { return concrete->trouble(); }};
+  return OpenStore{std::move(*store), [concrete] { return concrete->trouble(); }, {}};
+}
+
+class PostgresHearing final : public Hearing {
+ public:
+  PostgresHearing(const std::string& url, const postgres::Options& options,
+                  std::function<void(std::string_view)> heard)
+      : channel_(url, options, std::move(heard)) {}
+  void say(std::string word) override { channel_.say(std::move(word)); }
+
+ private:
+  postgres::Channel channel_;
+};
+
+bool somebody_waits(const config::Config& config) {
+  return config.policy.in_flight == WhenInFlight::wait ||
+         std::ranges::any_of(config.routes, [](const config::Route& route) {
+           return route.policy.in_flight == WhenInFlight::wait;
+         });
 }
 
 std::vector<std::string> route_names(const config::Config& config) {
@@ -76,7 +95,13 @@ Expected<OpenStore, std::string> open_store(const std::string& url, bool allow_l
   }
   postgres::Options options;
   options.allow_lossy_store = allow_lossy_store;
-  return opened(postgres::PostgresStore::open(url, options));
+  Expected<OpenStore, std::string> store = opened(postgres::PostgresStore::open(url, options));
+  if (store) {
+    store->hear = [url, options](std::function<void(std::string_view)> heard) {
+      return std::make_unique<PostgresHearing>(url, options, std::move(heard));
+    };
+  }
+  return store;
 }
 
 Node::Node(const config::Config& config, OpenStore store, Role role)
@@ -92,6 +117,12 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
     workers_.push_back(std::make_unique<Worker>(config, shared_, *store_.store, metrics_, count_));
   }
   shared_.accepted = [&async = workers_.front()->async] { async.wake(); };
+  if (store_.hear && role_ == Role::serve && somebody_waits(config)) {
+    hearing_ = store_.hear([this](std::string_view name) {
+      if (shared_.hints.heard(name)) metrics_.hinted();
+    });
+    shared_.hints.say = [this](std::string name) { hearing_->say(std::move(name)); };
+  }
   gateway::AdminSources sources;
   sources.not_ready = [this] { return not_ready(); };
   sources.metrics = [this] { return metrics_text(); };
@@ -104,6 +135,7 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
 
 Node::~Node() {
   for (const auto& worker : workers_) worker->join();
+  hearing_.reset();  // before the event loops on which it wakes whoever waits
   // Its threads may still be letting go of the event loops they have just woken: they end first.
   store_.store.reset();
 }

@@ -20,10 +20,19 @@
 
 namespace pawl::cmd {
 
+// Hints between nodes, for as long as it lives.
+class Hearing {
+ public:
+  virtual ~Hearing() = default;
+  virtual void say(std::string word) = 0;
+};
+
 // A store that is open, and a way to ask how it is.
 struct OpenStore {
   std::unique_ptr<Store> store;
   std::function<std::optional<std::string>()> trouble;
+  // Opens the store's way of passing hints between nodes, if it has one; called with what is heard.
+  std::function<std::unique_ptr<Hearing>(std::function<void(std::string_view)>)> hear;
 };
 Expected<OpenStore, std::string> open_store(const std::string& url, bool allow_lossy_store);
 
@@ -103,6 +112,7 @@ class Node {
   gateway::RequestLog log_;
   gateway::PrometheusMetrics metrics_;
   gateway::Shared shared_;
+  std::unique_ptr<Hearing> hearing_;
   http::ConnectionCount count_;
   http::ConnectionCount admin_count_;
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -1,6 +1,6 @@
 #include "src/gateway/flights.hpp"
 
-#include <boost/asio/post.hpp>
+#include "pawl/core/mutant.hpp"
 
 namespace pawl::gateway {
 namespace {
@@ -13,23 +13,23 @@ std::string name_of(const Scope& scope, const Key& key) {
 
 }  // namespace
 
-Flights::Boarding Flights::board(const Scope& scope, const Key& key, const Fingerprint& fingerprint,
-                                 std::size_t waiters_max,
-                                 const boost::asio::any_io_executor& executor) {
+Flights::Role Flights::board(const Scope& scope, const Key& key, const Fingerprint& fingerprint,
+                             std::size_t waiters_max, const std::shared_ptr<Waiter>& waiter) {
   const std::lock_guard lock(mutex_);
   const auto [place, first] = flights_.try_emplace(name_of(scope, key));
   Flight& flight = place->second;
   if (first) {
     flight.fingerprint = fingerprint;
-    return {Role::leader, nullptr};
+    return Role::leader;
   }
-  if (flight.fingerprint != fingerprint) return {Role::outsider, nullptr};
-  if (flight.waiters.size() >= waiters_max) return {Role::too_many, nullptr};
-  flight.waiters.push_back(std::make_shared<Waiter>(executor));
-  return {Role::waiter, flight.waiters.back()};
+  if (flight.fingerprint != fingerprint) return Role::outsider;
+  if (flight.waiters.size() >= waiters_max) return Role::too_many;
+  flight.waiters.push_back(waiter);
+  return Role::waiter;
 }
 
 void Flights::land(const Scope& scope, const Key& key) {
+  if (mutant(Mutant::landing_forgotten)) return;
   std::list<std::shared_ptr<Waiter>> woken;
   {
     const std::lock_guard lock(mutex_);
@@ -38,12 +38,7 @@ void Flights::land(const Scope& scope, const Key& key) {
     woken.swap(place->second.waiters);
     flights_.erase(place);
   }
-  for (const std::shared_ptr<Waiter>& waiter : woken) {
-    boost::asio::post(waiter->executor, [waiter] {
-      waiter->landed = true;
-      waiter->timer.cancel();
-    });
-  }
+  for (const std::shared_ptr<Waiter>& waiter : woken) waiter->wake();
 }
 
 std::size_t Flights::waiting() const {

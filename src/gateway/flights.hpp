@@ -1,9 +1,7 @@
 // Keys that this node is at work on: a duplicate may wait for the first to come back instead of
-// asking the store again and again.
+// asking the store again and again. How a waiter sleeps is its own affair.
 #pragma once
 
-#include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <cstddef>
 #include <list>
 #include <memory>
@@ -13,18 +11,16 @@
 
 #include "pawl/core/fingerprint.hpp"
 #include "pawl/core/key.hpp"
-#include "pawl/ports/task.hpp"
 
 namespace pawl::gateway {
 
 class Flights {
  public:
-  // A request that sleeps until the flight has landed, on its own thread.
-  struct Waiter {
-    explicit Waiter(const boost::asio::any_io_executor& its) : executor(its), timer(its) {}
-    boost::asio::any_io_executor executor;
-    boost::asio::steady_timer timer;
-    bool landed = false;  // told on the waiter's own thread
+  class Waiter {
+   public:
+    virtual ~Waiter() = default;
+    // The leader is back. Called once, from any thread.
+    virtual void wake() = 0;
   };
 
   enum class Role {
@@ -33,14 +29,11 @@ class Flights {
     outsider,  // another request under the same key: not ours to wait for
     too_many,  // the flight is full
   };
-  struct Boarding {
-    Role role = Role::leader;
-    std::shared_ptr<Waiter> waiter;
-  };
 
   // Safe from any thread. Scope, key and fingerprint must all be the same to share a flight.
-  Boarding board(const Scope& scope, const Key& key, const Fingerprint& fingerprint,
-                 std::size_t waiters_max, const boost::asio::any_io_executor& executor);
+  // `waiter` is kept only where the role is that of one.
+  Role board(const Scope& scope, const Key& key, const Fingerprint& fingerprint,
+             std::size_t waiters_max, const std::shared_ptr<Waiter>& waiter);
   // The leader is done: everybody wakes up.
   void land(const Scope& scope, const Key& key);
   // A waiter goes its own way.

@@ -18,6 +18,7 @@
 #include "src/gateway/breaker.hpp"
 #include "src/gateway/callers.hpp"
 #include "src/gateway/flights.hpp"
+#include "src/gateway/hints.hpp"
 #include "src/gateway/metrics.hpp"
 #include "src/gateway/near_duplicates.hpp"
 #include "src/gateway/replay_cache.hpp"
@@ -26,6 +27,8 @@
 #include "src/gateway/scope_limits.hpp"
 
 namespace pawl::gateway {
+
+class Sleeper;
 
 // What the threads of one process share.
 struct Shared {
@@ -49,6 +52,7 @@ struct Shared {
   Breaker breaker;
   ScopeLimits limits;
   Flights flights;
+  Hints hints;
   NearDuplicates near_duplicates;
   std::function<void()> accepted = [] {};  // an async request was stored: a worker may look
 };
@@ -94,8 +98,8 @@ class Gateway final : public http::Handler {
   // in_flight = "wait"
   Task<Response> take_turns(Passage& passage);
   Task<Response> lead(Passage& passage, BootTime until);
-  Task<void> wait_for_leader(Passage& passage, std::shared_ptr<Flights::Waiter> waiter,
-                             BootTime until);
+  Task<Response> watch_another_node(Passage& passage, BootTime until, Response response);
+  Task<void> wait_for_leader(Passage& passage, std::shared_ptr<Sleeper> sleeper, BootTime until);
   Response still_in_flight(Passage& passage);
   Response render_guarded(Passage& passage, const Guarded& guarded);
   Response render_executed(Passage& passage, const Executed& executed);

@@ -19,6 +19,8 @@ class GatewayMetrics {
   virtual void replayed(bool from_memory) = 0;
   virtual void misuse() = 0;
   virtual void near_duplicate(std::string_view route) = 0;
+  // Another node said that a key is settled which somebody here waits for.
+  virtual void hinted() = 0;
   virtual void unguarded(std::string_view route) = 0;
   virtual void refused(std::string_view problem) = 0;
 };

@@ -127,6 +127,8 @@ PrometheusMetrics::PrometheusMetrics(const std::vector<std::string>& routes) {
   replays_memory_ = &replays.Add({{"from", "memory"}});
   replays_store_ = &replays.Add({{"from", "store"}});
   misuse_ = &counters("pawl_key_misuse_total", "Keys reused with another request").Add({});
+  hints_ = &counters("pawl_hints_total", "Keys that another node said are settled, waited for here")
+                .Add({});
   refused_ = &counters("pawl_refused_total", "Answers of our own, by problem");
   duplicates_ = &counters("pawl_duplicates_total", "Requests whose key was there already");
   unknown_ = &gauge("pawl_unknown_records", "Records whose outcome nobody knows");
@@ -173,6 +175,8 @@ void PrometheusMetrics::near_duplicate(std::string_view route) {
   const Route* const known = route_of(route);
   if (known != nullptr) known->near_duplicates->Increment();
 }
+
+void PrometheusMetrics::hinted() { hints_->Increment(); }
 
 void PrometheusMetrics::duplicate(std::string_view scope) {
   const std::lock_guard lock(scopes_mutex_);

@@ -38,6 +38,7 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics {
   void replayed(bool from_memory) override;
   void misuse() override;
   void near_duplicate(std::string_view route) override;
+  void hinted() override;
   void unguarded(std::string_view route) override;
   void refused(std::string_view problem) override;
 
@@ -68,6 +69,7 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics {
   prometheus::Counter* replays_memory_;
   prometheus::Counter* replays_store_;
   prometheus::Counter* misuse_;
+  prometheus::Counter* hints_;
   CounterFamily* refused_;
   CounterFamily* duplicates_;
   std::mutex scopes_mutex_;

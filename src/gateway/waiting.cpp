@@ -1,12 +1,12 @@
 // in_flight = "wait": a duplicate waits for the first to finish and is given its answer.
 //
 // On one node the first one leads and the others sleep; the store is not asked again. Where another
-// node has the key, the leader asks the store now and then, and the others sleep beside it.
-#include <boost/asio/as_tuple.hpp>
+// node has the key, the leader asks the store now and then, sooner if that node says it is done,
+// and the others sleep beside it.
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include "src/gateway/passage.hpp"
+#include "src/gateway/sleeper.hpp"
 
 namespace pawl::gateway {
 namespace {
@@ -22,24 +22,37 @@ constexpr Duration full_retry_after = 1s;
 }  // namespace
 
 // Sleeps until the leader is back, the time is up or the client is gone.
-Task<void> Gateway::wait_for_leader(Passage& passage, std::shared_ptr<Flights::Waiter> waiter,
+Task<void> Gateway::wait_for_leader(Passage& passage, std::shared_ptr<Sleeper> sleeper,
                                     BootTime until) {
-  while (!waiter->landed && clock_.now() < until && !passage.request.stream().is_gone()) {
-    const Duration nap = std::min<Duration>(until - clock_.now(), look_at_client);
-    waiter->timer.expires_after(nap);
-    co_await waiter->timer.async_wait(net::as_tuple(net::use_awaitable));
+  while (!sleeper->woken() && clock_.now() < until && !passage.request.stream().is_gone()) {
+    co_await sleeper->sleep(std::min<Duration>(until - clock_.now(), look_at_client));
   }
-  shared_.flights.leave(passage.scope, passage.key, waiter);
+  shared_.flights.leave(passage.scope, passage.key, sleeper);
 }
 
 // The leader's part: execute, or see what another node makes of it.
 Task<Response> Gateway::lead(Passage& passage, BootTime until) {
   const Landing landing(shared_.flights, passage.scope, passage.key);
   Response response = co_await reserve_and_execute(passage);
+  if (passage.decided == DecisionKind::execute) {
+    shared_.hints.say(Hints::name_of(passage.scope, passage.key));
+  }
+  if (passage.decided == DecisionKind::in_flight) {
+    response = co_await watch_another_node(passage, until, std::move(response));
+  }
+  co_return response;
+}
+
+// Asks the store now and then, and when the other node says that there is something to see.
+Task<Response> Gateway::watch_another_node(Passage& passage, BootTime until, Response response) {
+  const net::any_io_executor executor = co_await net::this_coro::executor;
+  const auto sleeper = std::make_shared<Sleeper>(executor);
+  const Watch watch(shared_.hints, passage.scope, passage.key, sleeper);
   Duration pause = poll_first;
   while (passage.decided == DecisionKind::in_flight && clock_.now() < until &&
          !passage.request.stream().is_gone()) {
-    co_await clock_.sleep_until(std::min(until, clock_.now() + pause));
+    co_await sleeper->sleep(std::min<Duration>(until - clock_.now(), pause));
+    sleeper->rest();
     pause = std::min<Duration>(pause * 2, poll_max);
     passage.decided.reset();
     response = co_await look_only(passage, std::nullopt);
@@ -53,15 +66,15 @@ Task<Response> Gateway::take_turns(Passage& passage) {
   const BootTime until = clock_.now() + passage.policy.wait_limit;
   const net::any_io_executor executor = co_await net::this_coro::executor;
   for (;;) {
-    const Flights::Boarding boarding = shared_.flights.board(
-        passage.scope, passage.key, passage.fingerprint, passage.policy.waiters, executor);
-    switch (boarding.role) {
+    const auto sleeper = std::make_shared<Sleeper>(executor);
+    switch (shared_.flights.board(passage.scope, passage.key, passage.fingerprint,
+                                  passage.policy.waiters, sleeper)) {
       case Flights::Role::leader: co_return co_await lead(passage, until);
       case Flights::Role::outsider: co_return co_await reserve_and_execute(passage);
       case Flights::Role::too_many: co_return still_in_flight(passage);
       case Flights::Role::waiter: break;
     }
-    co_await wait_for_leader(passage, boarding.waiter, until);
+    co_await wait_for_leader(passage, sleeper, until);
     // Completed records are in memory by now; anything else is for the next leader to find out.
     std::optional<Response> replay = from_memory(passage);
     if (replay) co_return std::move(*replay);

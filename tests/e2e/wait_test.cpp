@@ -121,5 +121,34 @@ TEST_P(Wait, AnotherBodyIsToldAtOnceAndAFailureIsTriedAgainByAWaiter) {
 
 PAWL_ON_EVERY_STORE(Wait);
 
+class WaitAcrossNodes : public OnPostgres {};
+
+// The other node is told, and does not only find out when it looks next. A hint may be lost (the
+// channel opens in its own time), so it is given some chances.
+TEST_F(WaitAcrossNodes, IsEndedByAHint) {
+  const Settings patient{"in_flight = \"wait\"\nwait_limit = \"60s\"\n", "", ""};
+  ServeProcess& first = start(patient);
+  ServeProcess& second = start(patient);
+  const auto looks = [&] { return metric(second, "pawl_store_seconds_count{operation=\"find\"}"); };
+  const auto hints = [&] { return metric(second, "pawl_hints_total"); };
+  for (std::size_t tries = 1; tries <= 20 && hints() < 1; ++tries) {
+    const auto gate = std::make_shared<Gate>();
+    upstream.behave(Behaviour::answer(201).after(gate));
+    Post one = payment;
+    one.key += std::to_string(tries);
+    RawClient original(first.port());
+    original.send(to_bytes(one));
+    upstream.wait_for(tries);
+    const double looks_before = looks();
+    RawClient duplicate(second.port());
+    duplicate.send(to_bytes(one));
+    EXPECT_TRUE(until([&] { return looks() > looks_before; }));
+    gate->release();
+    EXPECT_EQ(original.read_answer().status, 201);
+    EXPECT_EQ(duplicate.read_answer().value("Idempotent-Replayed"), "true");
+  }
+  EXPECT_GE(hints(), 1);
+}
+
 }  // namespace
 }  // namespace pawl::e2e

@@ -22,7 +22,8 @@ Clients::Clients(Outside& outside, std::vector<std::unique_ptr<Node>>& nodes)
       nodes_(nodes),
       process_(std::make_shared<Process>(outside.scheduler,
                                          [](const char*) { return Process::Fate::lives; })),
-      stream_(outside.seed, "clients") {
+      stream_(outside.seed, "clients"),
+      waits_(Stream(outside.seed, "waits").one_in(3)) {
   secrets_.push_back({"s1", "the first secret"});
 }
 
@@ -72,6 +73,7 @@ std::shared_ptr<Exchange> Clients::exchange(Payment& payment, Stream& stream, bo
   }
   made->body_text = spelled(made->body, stream.below(3));
   made->policy = payment.policy;
+  if (waits_) made->policy.in_flight = WhenInFlight::wait;
   made->secrets = &secrets_;
   return made;
 }

@@ -53,6 +53,7 @@ class Clients {
   std::vector<std::unique_ptr<Node>>& nodes_;
   std::shared_ptr<Process> process_;
   Stream stream_;
+  bool waits_;  // in_flight = "wait" on every route
   std::vector<Payment> payments_;
   std::vector<bool> final_;
   std::size_t waiting_ = 0;

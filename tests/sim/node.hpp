@@ -50,6 +50,11 @@ class Node {
   void spawn_pass(Pass pass, Duration every);
   Task<void> repeat(Run& run, Pass pass, Duration every);
   Task<void> guard(Run& run, std::shared_ptr<Exchange> exchange);
+  Task<Answer> execute(Run& run, const Exchange& exchange, const Request& request);
+  // in_flight = "wait"
+  Task<Answer> take_turns(Run& run, const Exchange& exchange, const Request& request);
+  Task<Answer> lead(Run& run, const Exchange& exchange, const Request& request, Scope whose,
+                    BootTime until);
   Task<void> free_key(Run& run, Identity identity);
   Answer answer_of(Run& run, const Exchange& exchange, const Guarded& guarded);
   std::optional<Answer> from_cache(Run& run, const Exchange& exchange);

@@ -71,20 +71,30 @@ Answer answer_of_execution(const Executed& executed) {
 
 }  // namespace
 
-Task<void> Node::guard(Run& run, std::shared_ptr<Exchange> exchange) {
-  const Identity identity = exchange->identity;
+Task<Answer> Node::execute(Run& run, const Exchange& exchange, const Request& request) {
+  const Identity identity = exchange.identity;
   run.active.insert(identity);
-  const Request request = request_of(*exchange, outside_.judge);
-  note(text_of(identity) + " request for " + exchange->body_text);
-  Call call(outside_, *run.process, run.clock, identity, exchange->body, name_);
-  const Guarded guarded = co_await run.engine.guard(request, exchange->policy, call);
+  Call call(outside_, *run.process, run.clock, identity, exchange.body, name_);
+  const Guarded guarded = co_await run.engine.guard(request, exchange.policy, call);
   run.active.erase(run.active.find(identity));
   if (const auto* executed = std::get_if<Executed>(&guarded)) {
     if (executed->settlement && executed->settlement->superseded) {
       outside_.judge.superseded(identity, call.fence(), executed->outcome);
     }
   }
-  const Answer answer = answer_of(run, *exchange, guarded);
+  co_return answer_of(run, exchange, guarded);
+}
+
+Task<void> Node::guard(Run& run, std::shared_ptr<Exchange> exchange) {
+  const Identity identity = exchange->identity;
+  const Request request = request_of(*exchange, outside_.judge);
+  note(text_of(identity) + " request for " + exchange->body_text);
+  Answer answer;
+  if (exchange->policy.in_flight == WhenInFlight::wait) {
+    answer = co_await take_turns(run, *exchange, request);
+  } else {
+    answer = co_await execute(run, *exchange, request);
+  }
   note(text_of(identity) + " answers: " + std::string(name_of(answer.said)) +
        (answer.response ? " " + answer.response->body.value_or("") : ""));
   outside_.judge.told(identity, exchange->body, answer);

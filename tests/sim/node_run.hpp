@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "src/gateway/flights.hpp"
 #include "tests/sim/node.hpp"
 
 namespace pawl::sim {
@@ -52,7 +53,9 @@ struct Node::Run {
   Connection store;
   Engine engine;
   std::map<std::string, Cached> cache;
-  std::multiset<Identity> active;  // keys that a coroutine of this run works on
+  gateway::Flights flights;
+  std::map<std::string, Answer> overheard;  // only a mutant listens: the last answer of each key
+  std::multiset<Identity> active;           // keys that a coroutine of this run works on
 };
 
 }  // namespace pawl::sim

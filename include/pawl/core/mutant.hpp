@@ -59,10 +59,15 @@ enum class Mutant {
   reaped_by_old_clock,
   stale_finding_accepted,
   finding_about_another,
+  lost_claim_counts,
+  claim_in_doubt_counts,
 
   // around the engine: what a gateway, a store or a service could get wrong
   free_on_hang_up,
   cache_across_scopes,
+  waiter_told_by_key,
+  waiter_frees_key,
+  landing_forgotten,
   reap_unknown,
   reap_without_condition,
   expired_pending_claimed,

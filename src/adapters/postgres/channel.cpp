@@ -1,0 +1,141 @@
+#include "src/adapters/postgres/channel.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "pawl/core/check.hpp"
+#include "src/adapters/postgres/link.hpp"
+#include "src/adapters/postgres/wire.hpp"
+
+namespace pawl::postgres {
+namespace {
+
+constexpr std::size_t words_max = 10'000;
+constexpr int reconnect_milliseconds = 1000;
+constexpr int for_ever = -1;
+
+using Result = std::unique_ptr<PGresult, decltype(&PQclear)>;
+
+bool run(PGconn* connection, const char* sql) {
+  const Result result(PQexec(connection, sql), PQclear);
+  return PQresultStatus(result.get()) == PGRES_COMMAND_OK;
+}
+
+}  // namespace
+
+Channel::Channel(std::string url, Options options, std::function<void(std::string_view)> heard)
+    : url_(std::move(url)),
+      options_(options),
+      heard_(std::move(heard)),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      thread_([this] { loop(); }) {
+  PAWL_CHECK(wake_ >= 0);
+}
+
+Channel::~Channel() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    if (socket_ >= 0) ::shutdown(socket_, SHUT_RDWR);  // whatever waits for the server ends
+  }
+  ::eventfd_write(wake_, 1);
+  thread_.join();
+  ::close(wake_);
+}
+
+void Channel::say(std::string word) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (words_.size() >= words_max) return;
+    words_.push_back(std::move(word));
+  }
+  ::eventfd_write(wake_, 1);
+}
+
+bool Channel::stopping() {
+  const std::lock_guard lock(mutex_);
+  return stopping_;
+}
+
+void Channel::wait(int milliseconds, int socket) {
+  std::array<pollfd, 2> both{pollfd{wake_, POLLIN, 0}, pollfd{socket, POLLIN, 0}};
+  ::poll(both.data(), both.size(), milliseconds);  // a negative descriptor is left out
+  std::uint64_t count = 0;
+  ::eventfd_read(wake_, &count);
+}
+
+void Channel::loop() {
+  while (!stopping()) {
+    if (!converse()) return;
+    {
+      const std::lock_guard lock(mutex_);
+      socket_ = -1;
+      words_.clear();  // too old by the time we are back
+    }
+    if (!stopping()) wait(reconnect_milliseconds, -1);
+  }
+}
+
+bool Channel::take_socket(int socket) {
+  const std::lock_guard lock(mutex_);
+  if (stopping_) return false;
+  socket_ = socket;
+  return true;
+}
+
+bool Channel::converse() {
+  const Expected<Established, std::string> established = establish(url_, options_);
+  if (!established) return true;
+  if (!established->facts.direct) return false;
+  PGconn* connection = established->connection.get();
+  if (!take_socket(PQsocket(connection))) return true;
+  // A hint need not survive a crash: no commit of one waits for a disk.
+  bool sound =
+      run(connection, "SET synchronous_commit = off") && run(connection, "LISTEN pawl_settled");
+  while (sound && !stopping()) {
+    listen(connection);
+    speak(connection);
+    sound = PQstatus(connection) == CONNECTION_OK;
+    if (sound && !stopping()) wait(for_ever, PQsocket(connection));
+    sound = sound && PQconsumeInput(connection) == 1;
+  }
+  take_socket(-1);  // before the number is another's
+  return true;
+}
+
+void Channel::speak(PGconn* connection) {
+  std::vector<std::string> words;
+  {
+    const std::lock_guard lock(mutex_);
+    words.swap(words_);
+  }
+  if (words.empty()) return;
+  ArrayBuilder array(type::text_array);
+  for (const std::string& word : words) array.text(word);
+  const Parameter parameter = std::move(array).finish();
+  const char* value = parameter.bytes.data();
+  const int length = static_cast<int>(parameter.bytes.size());
+  const int binary = 1;
+  const Oid type = parameter.type;
+  const Result result(
+      PQexecParams(connection,
+                   "SELECT pg_notify('pawl_settled', word) FROM unnest($1::text[]) AS word", 1,
+                   &type, &value, &length, &binary, binary),
+      PQclear);
+}
+
+void Channel::listen(PGconn* connection) {
+  for (;;) {
+    const std::unique_ptr<PGnotify, decltype(&PQfreemem)> said(PQnotifies(connection), PQfreemem);
+    if (!said) return;
+    if (said->be_pid != PQbackendPID(connection)) heard_(said->extra);
+  }
+}
+
+}  // namespace pawl::postgres
