@@ -8,9 +8,12 @@
 #include <csignal>
 #include <future>
 
+#include "src/adapters/postgres/observations.hpp"
 #include "src/adapters/postgres/postgres_store.hpp"
+#include "src/adapters/sqlite/observations.hpp"
 #include "src/adapters/sqlite/sqlite_store.hpp"
 #include "src/config/files.hpp"
+#include "src/config/serving.hpp"
 
 namespace pawl::cmd {
 namespace {
@@ -21,10 +24,26 @@ using namespace std::chrono_literals;
 constexpr std::string_view sqlite_prefix = "sqlite:";
 
 template <class Concrete>
-Expected<OpenStore, std::string> opened(Expected<std::unique_ptr<Concrete>, std::string> store) {
+Expected<OpenStore, std::string> opened(Expected<std::unique_ptr<Concrete>, std::string> store,
+                                        std::unique_ptr<Observations> observations) {
   if (!store) return Unexpected{store.error()};
   Concrete* const concrete = store->get();
-  return OpenStore{std::move(*store), [concrete] { return concrete->trouble(); }};
+  return OpenStore{std::move(*store), std::move(observations),
+                   [concrete] { return concrete->trouble(); }};
+}
+
+bool is_observed(const config::RoutePolicy& policy) {
+  return policy.mode == Mode::observe && policy.key != KeyRequirement::off;
+}
+
+// The names of all routes that are only watched.
+std::vector<std::string> observed_routes(const config::Config& config) {
+  std::vector<std::string> names;
+  if (is_observed(config.policy)) names.emplace_back("default");
+  for (const config::Route& route : config.routes) {
+    if (is_observed(route.policy)) names.push_back(route.name);
+  }
+  return names;
 }
 
 std::vector<std::string> route_names(const config::Config& config) {
@@ -72,11 +91,14 @@ bool wait_until(Condition condition, std::chrono::steady_clock::time_point deadl
 
 Expected<OpenStore, std::string> open_store(const std::string& url, bool allow_lossy_store) {
   if (url.starts_with(sqlite_prefix)) {
-    return opened(sqlite::SqliteStore::open(url.substr(sqlite_prefix.size())));
+    const std::string path = url.substr(sqlite_prefix.size());
+    return opened(sqlite::SqliteStore::open(path),
+                  std::make_unique<sqlite::SqliteObservations>(path));
   }
   postgres::Options options;
   options.allow_lossy_store = allow_lossy_store;
-  return opened(postgres::PostgresStore::open(url, options));
+  return opened(postgres::PostgresStore::open(url, options),
+                std::make_unique<postgres::PostgresObservations>(url, options));
 }
 
 Node::Node(const config::Config& config, OpenStore store, Role role)
@@ -86,10 +108,16 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
       log_(config.log),
       metrics_(route_names(config)),
       shared_(config, metrics_, log_, "pawl-" + os::SystemEntropy().new_owner().text.substr(0, 12)),
+      observer_(config, *store_.observations, metrics_, log_, clock_,
+                !observed_routes(config).empty()),
       count_(config.limits.connections, config.limits.connections_per_address),
       admin_count_(256, 256) {
   for (std::size_t i = 0; i < thread_count(config); ++i) {
     workers_.push_back(std::make_unique<Worker>(config, shared_, *store_.store, metrics_, count_));
+  }
+  shared_.observer = &observer_;
+  for (const std::string& route : observed_routes(config)) {
+    metrics_.will_observe(route, gateway::all_words());
   }
   shared_.accepted = [&async = workers_.front()->async] { async.wake(); };
   gateway::AdminSources sources;
@@ -143,6 +171,7 @@ bool Node::serve() {
   if (listener_) net::co_spawn(first.context, listener_->run(), net::detached);
   net::co_spawn(first.context, admin_listener_->run(), net::detached);
   for (const auto& worker : workers_) worker->start();
+  if (role_ == Role::serve) observer_.start();
   wait_for_signal();
   return drain();
 }
@@ -172,6 +201,7 @@ bool Node::drain() {
   }
   const auto deadline = std::chrono::steady_clock::now() + config_.drain_timeout;
   const bool finished = wait_until([&] { return under_way() == 0; }, deadline);
+  observer_.stop();
   for (const auto& worker : workers_) worker->stop_passes();
   const bool quiet = wait_until(
       [&] {
@@ -206,6 +236,7 @@ std::size_t Node::under_way() const {
 std::vector<std::string> Node::not_ready() const {
   std::vector<std::string> reasons;
   if (draining_) reasons.emplace_back("draining");
+  if (!config::needs_store(config_)) return reasons;
   if (const std::optional<std::string> trouble = store_.trouble()) {
     reasons.push_back("store: " + *trouble);
   }

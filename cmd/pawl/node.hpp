@@ -16,6 +16,7 @@
 #include "src/gateway/async_worker.hpp"
 #include "src/gateway/gateway.hpp"
 #include "src/gateway/metered_store.hpp"
+#include "src/gateway/observer.hpp"
 #include "src/gateway/prometheus_metrics.hpp"
 
 namespace pawl::cmd {
@@ -23,6 +24,7 @@ namespace pawl::cmd {
 // A store that is open, and a way to ask how it is.
 struct OpenStore {
   std::unique_ptr<Store> store;
+  std::unique_ptr<Observations> observations;
   std::function<std::optional<std::string>()> trouble;
 };
 Expected<OpenStore, std::string> open_store(const std::string& url, bool allow_lossy_store);
@@ -103,6 +105,8 @@ class Node {
   gateway::RequestLog log_;
   gateway::PrometheusMetrics metrics_;
   gateway::Shared shared_;
+  os::SystemClock clock_;
+  gateway::Observer observer_;
   http::ConnectionCount count_;
   http::ConnectionCount admin_count_;
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -20,6 +20,9 @@ class GatewayMetrics {
   virtual void misuse() = 0;
   virtual void near_duplicate(std::string_view route) = 0;
   virtual void unguarded(std::string_view route) = 0;
+  // On observed routes: what would have become of it, a name of Would.
+  virtual void observed(std::string_view route, std::string_view would) = 0;
+  virtual void observation_dropped() = 0;
   virtual void refused(std::string_view problem) = 0;
 };
 
