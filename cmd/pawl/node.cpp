@@ -158,6 +158,11 @@ std::string Node::public_url() const { return url_of(config_.listen, port_); }
 std::string Node::admin_url() const { return url_of(config_.admin.listen, admin_port_); }
 
 bool Node::serve() {
+  // Before the first request can come: from then on a signal means to drain.
+  net::io_context waiting;
+  net::signal_set signals(waiting, SIGTERM, SIGINT);
+  bool stop = false;
+  signals.async_wait([&](const boost::system::error_code&, int) { stop = true; });
   Worker& first = *workers_.front();
   const Duration renewal = renew_interval(config_);
   for (const auto& worker : workers_) {
@@ -172,18 +177,14 @@ bool Node::serve() {
   net::co_spawn(first.context, admin_listener_->run(), net::detached);
   for (const auto& worker : workers_) worker->start();
   if (role_ == Role::serve) observer_.start();
-  wait_for_signal();
+  wait_for_signal(waiting, stop);
   return drain();
 }
 
 // Sleeps; the log is written out meanwhile, so that a quiet node's last lines are not held back.
-void Node::wait_for_signal() {
-  net::io_context waiting;
-  net::signal_set signals(waiting, SIGTERM, SIGINT);
-  bool stop = false;
-  signals.async_wait([&](const boost::system::error_code&, int) { stop = true; });
+void Node::wait_for_signal(net::io_context& signals, const bool& stop) {
   while (!stop) {
-    waiting.run_for(100ms);
+    signals.run_for(100ms);
     log_.flush();
   }
 }

@@ -92,7 +92,7 @@ class Node {
   bool serve();
 
  private:
-  void wait_for_signal();
+  void wait_for_signal(boost::asio::io_context& signals, const bool& stop);
   bool drain();
   // Requests and outcomes that are not recorded yet.
   [[nodiscard]] std::size_t under_way() const;

@@ -137,7 +137,7 @@ Task<void> Gateway::handle(http::ClientRequest& request) {
   shared_.log.write(passage.line);
 }
 
-Task<Outcome> Gateway::pass(Passage& passage, http::PassWatch* watch) {
+Task<void> Gateway::pass(Passage& passage, http::PassWatch* watch) {
   http::PassOptions options;
   options.watch = watch;
   options.connect_timeout = passage.policy.upstream_connect_timeout;
@@ -150,11 +150,10 @@ Task<Outcome> Gateway::pass(Passage& passage, http::PassWatch* watch) {
   http::Passed passed = co_await http::pass_through(passage.request, upstream_, options);
   passage.line.status = passed.status;
   passage.line.evidence = to_text(passed.evidence);
-  if (!passed.problem) co_return std::move(passed.outcome);
+  if (!passed.problem) co_return;
   const Response response = problem(passage, std::move(*passed.problem));
   passage.line.status = response.status;
   co_await passage.request.answer(response);
-  co_return std::move(passed.outcome);
 }
 
 }  // namespace pawl::gateway

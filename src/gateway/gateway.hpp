@@ -81,7 +81,7 @@ class Gateway final : public http::Handler {
   // One request on its way, and what will be said about it in the log.
   struct Passage;
 
-  Task<Outcome> pass(Passage& passage, http::PassWatch* watch = nullptr);
+  Task<void> pass(Passage& passage, http::PassWatch* watch = nullptr);
   Task<void> observe(Passage& passage);
   Task<void> guard(Passage& passage);
   Task<void> answer_own(Passage& passage);

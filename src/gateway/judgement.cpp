@@ -33,9 +33,8 @@ class Judge {
     const Request request = request_of(sighting);
     const Attempt attempt{
         .owner = sighting.owner, .now = store_time(sighting.at), .clock_trusted = true};
-    Verdict verdict =
-        place.record ? decide(*place.record, request, policy, attempt)
-                     : Verdict{Execute{}, first_record(request, policy, attempt)};
+    Verdict verdict = place.record ? decide(*place.record, request, policy, attempt)
+                                   : Verdict{Execute{}, first_record(request, policy, attempt)};
     const DecisionKind kind = kind_of(verdict.decision);
     const bool refused = sighting.near_duplicate && kind == DecisionKind::execute &&
                          route.near_duplicates == config::NearDuplicates::refuse;

@@ -29,8 +29,9 @@ struct Counts {
 };
 
 // With a key that is one, and whose request could be told from others.
-constexpr std::array keyed{Would::created, Would::replay,  Would::in_progress,    Would::key_misuse,
-                           Would::unknown, Would::expired, Would::near_duplicate, Would::body_invalid};
+constexpr std::array keyed{Would::created,        Would::replay,      Would::in_progress,
+                           Would::key_misuse,     Would::unknown,     Would::expired,
+                           Would::near_duplicate, Would::body_invalid};
 constexpr std::array saved{Would::replay, Would::in_progress, Would::unknown};
 constexpr std::array refused{Would::key_missing,    Would::key_invalid,     Would::key_misuse,
                              Would::expired,        Would::near_duplicate,  Would::body_invalid,
@@ -162,16 +163,15 @@ void append_route(std::string& out, const std::string& name, const RouteFindings
   for (const Column& column : columns()) out += padded_left(column.heading, column.width);
   out += '\n';
   for (const auto& [caller, counts] : route.callers) append_caller(out, caller, counts);
-  static constexpr std::array latest{Line{Would::replay, "replay"},
-                                     Line{Would::in_progress, "in flight"},
-                                     Line{Would::key_misuse, "reused key"},
-                                     Line{Would::unknown, "unknown"},
-                                     Line{Would::expired, "expired key"}};
+  static constexpr std::array latest{
+      Line{Would::replay, "replay"}, Line{Would::in_progress, "in flight"},
+      Line{Would::key_misuse, "reused key"}, Line{Would::unknown, "unknown"},
+      Line{Would::expired, "expired key"}};
   for (const Line& line : latest) {
     const auto found = route.latest.find(line.would);
     if (found == route.latest.end()) continue;
     out += padded_right(std::string("  last ") + line.text, 20);
-    out.append(utc(found->second.at, " ", "")).append("  key ").append(found->second.key);
+    out.append(utc(found->second.at, " ", "")).append("  ").append(found->second.key);
     out.append("  ").append(found->second.caller).append("\n");
   }
 }

@@ -235,8 +235,7 @@ std::vector<Tally> Observer::tallied(const Batch& batch, const std::vector<Would
     ++verdict;
   }
   for (const auto& [route, number] : dropped) {
-    Tally& tally =
-        tally_in(tallies, std::string(others), route, Would::dropped, context.now);
+    Tally& tally = tally_in(tallies, std::string(others), route, Would::dropped, context.now);
     tally.requests += number;
     tally.last_at = context.now;
   }
@@ -278,8 +277,8 @@ void Observer::drop(const Batch& batch) {
 
 void Observer::note(const Expected<Done, std::string>& tried) {
   if (!tried && !in_trouble_) {
-    log_.say("warning", "what observe mode sees cannot be recorded (" + tried.error() +
-                            "); requests go on");
+    log_.say("warning",
+             "what observe mode sees cannot be recorded (" + tried.error() + "); requests go on");
   } else if (tried && in_trouble_) {
     log_.say("info", "what observe mode sees is recorded again");
   }

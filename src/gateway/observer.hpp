@@ -20,7 +20,7 @@
 namespace pawl::gateway {
 
 struct ObserverOptions {
-  std::size_t sightings_max = 20'000;           // waiting
+  std::size_t sightings_max = 20'000;             // waiting
   std::size_t bytes_max = std::size_t{32} << 20;  // of them
   std::size_t batch_max = 256;
   std::size_t callers_max = 1000;  // named in the tallies; the others share one name
@@ -84,11 +84,11 @@ class Observer {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Observation> waiting_;                  // under mutex_
-  std::size_t sightings_ = 0;                        // under mutex_; those taken included
-  std::size_t bytes_ = 0;                            // under mutex_; likewise
-  std::map<std::string, std::uint64_t> dropped_;     // under mutex_; by route, not yet tallied
-  bool stopping_ = false;                            // under mutex_
+  std::deque<Observation> waiting_;               // under mutex_
+  std::size_t sightings_ = 0;                     // under mutex_; those taken included
+  std::size_t bytes_ = 0;                         // under mutex_; likewise
+  std::map<std::string, std::uint64_t> dropped_;  // under mutex_; by route, not yet tallied
+  bool stopping_ = false;                         // under mutex_
 
   // The thread's own.
   NearDuplicates near_duplicates_;

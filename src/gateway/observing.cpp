@@ -1,4 +1,6 @@
 // mode = "observe": the request passes as if it needed no key, and is looked at on its way.
+#include <utility>
+
 #include "pawl/core/sha256.hpp"
 #include "src/adapters/http/forwarding.hpp"
 #include "src/adapters/http/syntax.hpp"
@@ -32,12 +34,13 @@ class Watch final : public http::PassWatch {
     tell();
   }
 
-  void end(Outcome outcome) {
+  void ended(const Outcome& outcome) override {
     if (!told_) {
       sighting_.certain = Would::not_read;
       tell();
     }
-    if (taken_) observer_.ended(Ending{id_, owner_, clock_.now(), std::move(outcome)});
+    if (!std::exchange(taken_, false)) return;
+    observer_.ended(Ending{id_, owner_, clock_.now(), outcome});
   }
 
  private:
@@ -74,7 +77,8 @@ Task<void> Gateway::observe(Passage& passage) {
   if (trouble) sighting.certain = would_of(trouble->problem);
   const bool needs_none = passage.policy.key == KeyRequirement::optional && !has_key;
   if (needs_none) sighting.certain = Would::unguarded;
-  sighting.id.scope = passage.scope.text.empty() ? std::string(Observer::nobody) : passage.scope.text;
+  sighting.id.scope =
+      passage.scope.text.empty() ? std::string(Observer::nobody) : passage.scope.text;
   if (!passage.key.text.empty()) sighting.id.key = hex(sha256(passage.key.text));
   sighting.key_name = passage.line.key;
   sighting.method = head.method;
@@ -82,8 +86,7 @@ Task<void> Gateway::observe(Passage& passage) {
   sighting.query = head.query;
   sighting.content_type = http::find(head.fields, "Content-Type").value_or("");
   Watch watch(*shared_.observer, clock_, std::move(sighting), passage.policy.body_limit);
-  Outcome outcome = co_await pass(passage, &watch);
-  watch.end(std::move(outcome));
+  co_await pass(passage, &watch);
 }
 
 }  // namespace pawl::gateway

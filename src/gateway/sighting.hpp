@@ -15,10 +15,10 @@ namespace pawl::gateway {
 // A request as it came. Nothing of it is looked at on the request's own path.
 struct Sighting {
   const config::Route* route = nullptr;
-  ObservedKey id;         // no key: the digest is empty
-  std::string key_name;   // as logs name it; empty: none
-  Owner owner;            // of this sighting alone
-  BootTime at;            // when its body was there
+  ObservedKey id;                // no key: the digest is empty
+  std::string key_name;          // as logs name it; empty: none
+  Owner owner;                   // of this sighting alone
+  BootTime at;                   // when its body was there
   std::optional<Would> certain;  // known without asking: a refusal
   std::string method;
   std::string path;
@@ -30,11 +30,8 @@ struct Sighting {
   bool near_duplicate = false;
 
   [[nodiscard]] RequestContent content() const {
-    return {.method = method,
-            .path = path,
-            .query = query,
-            .content_type = content_type,
-            .body = body};
+    return {
+        .method = method, .path = path, .query = query, .content_type = content_type, .body = body};
   }
   [[nodiscard]] std::size_t bytes() const {
     return sizeof(Sighting) + path.size() + query.size() + body.size() + id.scope.size();

@@ -140,7 +140,7 @@ std::string answer_head(const ResponseHead& answer, ClientRequest& request, bool
 
 // The answer, piece by piece. A cut-off answer must look cut off: the client's connection ends.
 Task<Copied> copy_answer(const ResponseHead& answer, Stream& upstream, ClientRequest& request,
-                       const PassOptions& options) {
+                         const PassOptions& options) {
   bool chunked = false;
   std::string pending = answer_head(answer, request, chunked);
   BodyReader body(upstream, answer.framing, answer.length);
@@ -156,6 +156,7 @@ Task<Copied> copy_answer(const ResponseHead& answer, Stream& upstream, ClientReq
       if (ends_by_close) request.stream().reset();
       co_return Copied::upstream_failed;
     }
+    if (options.watch != nullptr && body.arrived()) options.watch->ended(answered(answer));
     const bool last = piece->empty();
     if (chunked && !last) pending += chunk_head(piece->size());
     if (chunked && last) pending += "0\r\n\r\n";
@@ -176,9 +177,7 @@ bool may_be_sent_again(const RequestHead& head) {
          std::ranges::find(idempotent, head.method) != idempotent.end();
 }
 
-}  // namespace
-
-Task<Passed> pass_through(ClientRequest& request, UpstreamPool& pool, PassOptions options) {
+Task<Passed> pass(ClientRequest& request, UpstreamPool& pool, const PassOptions& options) {
   const std::string head = request_head(request, options, pool.authority());
   const bool to_head = request.head.method == "HEAD";
   for (bool first_try = true;; first_try = false) {
@@ -224,8 +223,7 @@ Task<Passed> pass_through(ClientRequest& request, UpstreamPool& pool, PassOption
         case AnswerTrouble::cut_off:
         case AnswerTrouble::malformed: break;
       }
-      co_return trouble(Problem::bad_upstream_response, 502, {},
-                        Lost{Lost::How::bad_response, {}});
+      co_return trouble(Problem::bad_upstream_response, 502, {}, Lost{Lost::How::bad_response, {}});
     }
     Passed passed;
     passed.status = answer->status;
@@ -244,6 +242,14 @@ Task<Passed> pass_through(ClientRequest& request, UpstreamPool& pool, PassOption
     if (reusable) pool.keep(std::move(upstream));
     co_return passed;
   }
+}
+
+}  // namespace
+
+Task<Passed> pass_through(ClientRequest& request, UpstreamPool& pool, PassOptions options) {
+  Passed passed = co_await pass(request, pool, options);
+  if (options.watch != nullptr) options.watch->ended(passed.outcome);
+  co_return passed;
 }
 
 }  // namespace pawl::http

@@ -14,6 +14,9 @@ class PassWatch {
   virtual void piece(std::string_view bytes) = 0;
   // All of it was read. The upstream has not answered yet, as far as anybody looked.
   virtual void whole() = 0;
+  // What a guarded request would have been settled with: before the client has all of its answer,
+  // as there, so that its next request is seen after this. Once more when everything is over.
+  virtual void ended(const Outcome& outcome) = 0;
 };
 
 struct PassOptions {
@@ -28,8 +31,7 @@ struct PassOptions {
 struct Passed {
   int status = 0;  // as the client saw it; 0: it saw none
   Evidence evidence = Evidence::not_sent;
-  // What a guarded request would have been settled with; an answer without its body, and of its
-  // fields only Retry-After.
+  // An answer without its body, and of its fields only Retry-After.
   Outcome outcome = NotSent{};
   std::optional<ProblemDetails> problem;  // not answered yet: the caller tells the client this
 };

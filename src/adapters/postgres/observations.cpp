@@ -3,12 +3,11 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <map>
 
 #include "pawl/core/json.hpp"
-#include "src/adapters/postgres/link.hpp"
-#include "src/adapters/postgres/migrate.hpp"
 
 namespace pawl::postgres {
 namespace {
@@ -18,6 +17,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int rounds_max = 5;
 
 // Batches travel as one JSON parameter each. Sorted by key: two batches never deadlock.
+constexpr const char* there_sql = "SELECT to_regclass('pawl.observed_counts') IS NOT NULL";
 constexpr const char* find_sql =
     "SELECT k.scope_id, k.key_digest, k.fingerprint, k.status, k.fence, k.owner, k.response_code,"
     " k.policy, k.locked_until, k.created_at, k.completed_at, k.expires_at, k.reap_after"
@@ -50,7 +50,8 @@ constexpr const char* count_sql =
     " ON CONFLICT (scope_id, from_time, route, would) DO UPDATE SET"
     " requests = c.requests + excluded.requests,"
     " near_duplicates = c.near_duplicates + excluded.near_duplicates,"
-    " last_key = CASE WHEN excluded.last_at >= c.last_at THEN excluded.last_key ELSE c.last_key END,"
+    " last_key = CASE WHEN excluded.last_at >= c.last_at THEN excluded.last_key ELSE c.last_key "
+    "END,"
     " last_at = greatest(c.last_at, excluded.last_at)";
 // The condition stands twice: a row may have been taken over while its lock was waited for.
 constexpr const char* reap_keys_sql =
@@ -151,14 +152,28 @@ bool exchange(PGconn* connection, Clock::time_point deadline) {
 PostgresObservations::PostgresObservations(std::string url, Options options)
     : url_(std::move(url)), options_(options) {}
 
+// Nothing if there is a connection; else why not. The server may be any: nothing is promised here
+// that it could break.
 std::optional<std::string> PostgresObservations::ready() {
   if (connection_) return std::nullopt;
-  Expected<Established, std::string> made = establish(url_, options_);
-  if (!made) return made.error();
-  if (std::optional<std::string> trouble = schema_trouble(made->connection.get())) return trouble;
-  if (PQsetnonblocking(made->connection.get(), 1) != 0) return "cannot be made non-blocking";
-  connection_ = std::move(made->connection);
-  return std::nullopt;
+  const std::string timeout = std::to_string(options_.connect_timeout.count());
+  const std::array<const char*, 5> names{"connect_timeout", "fallback_application_name", "dbname",
+                                         "client_encoding", nullptr};
+  const std::array<const char*, 5> values{timeout.c_str(), "pawl observe", url_.c_str(), "UTF8",
+                                          nullptr};
+  connection_.reset(PQconnectdbParams(names.data(), values.data(), 1));
+  PQsetNoticeReceiver(
+      connection_.get(), [](void*, const PGresult*) {}, nullptr);
+  const bool usable =
+      PQstatus(connection_.get()) == CONNECTION_OK && PQsetnonblocking(connection_.get(), 1) == 0;
+  if (!usable) return failed(first_line(PQerrorMessage(connection_.get()))).error();
+  const Answer there = send(there_sql, {});
+  if (!there) return there.error();
+  if (std::string_view(PQgetvalue(there->get(), 0, 0)) == "t") return std::nullopt;
+  return failed(
+             "the database has no tables for observe mode yet: run `pawl migrate --store URL` "
+             "first")
+      .error();
 }
 
 PostgresObservations::Answer PostgresObservations::failed(std::string why) {
@@ -169,6 +184,11 @@ PostgresObservations::Answer PostgresObservations::failed(std::string why) {
 PostgresObservations::Answer PostgresObservations::run(const char* sql,
                                                        const std::vector<std::string>& parameters) {
   if (std::optional<std::string> trouble = ready()) return failed(*trouble);
+  return send(sql, parameters);
+}
+
+PostgresObservations::Answer PostgresObservations::send(
+    const char* sql, const std::vector<std::string>& parameters) {
   std::vector<const char*> values;
   for (const std::string& parameter : parameters) values.push_back(parameter.c_str());
   const auto deadline = Clock::now() + options_.operation_timeout;

@@ -32,6 +32,7 @@ class PostgresObservations final : public Observations {
   std::optional<std::string> ready();
   // One statement. An error ends the connection, and with it any transaction.
   Answer run(const char* sql, const std::vector<std::string>& parameters = {});
+  Answer send(const char* sql, const std::vector<std::string>& parameters);
   Answer failed(std::string why);
   Expected<Instant, std::string> now();
   Expected<Found, std::string> find(const std::vector<ObservedKey>& keys);
