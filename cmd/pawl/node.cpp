@@ -202,7 +202,7 @@ bool Node::drain() {
   }
   const auto deadline = std::chrono::steady_clock::now() + config_.drain_timeout;
   const bool finished = wait_until([&] { return under_way() == 0; }, deadline);
-  observer_.stop();
+  if (finished) observer_.stop();
   for (const auto& worker : workers_) worker->stop_passes();
   const bool quiet = wait_until(
       [&] {

@@ -219,8 +219,8 @@ TEST_P(ObservationsContract, GoesOnAfterItWasDisconnected) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ObservationsContract, ::testing::Values(Kind::sqlite, Kind::postgres),
-                         [](const auto& info) {
-                           return info.param == Kind::sqlite ? "Sqlite" : "Postgres";
+                         [](const auto& which) {
+                           return which.param == Kind::sqlite ? "Sqlite" : "Postgres";
                          });
 
 TEST(PostgresObservations, SayWhatIsMissingAndNeverThePassword) {

@@ -1,5 +1,9 @@
 // mode = "observe": everything is forwarded, and what would have been stopped is reported.
+#include <signal.h>
+#include <sqlite3.h>
 #include <sys/resource.h>
+
+#include <sstream>
 
 #include "pawl/core/json.hpp"
 #include "pawl/core/sha256.hpp"
@@ -62,7 +66,52 @@ class Observe : public OnEveryStore {
   }
   ~Observe() override { store_comes_back(); }
 
+  class Hang {
+   public:
+    virtual ~Hang() = default;
+    virtual void end() = 0;
+  };
+  std::unique_ptr<Hang> hang_store() {
+    if (GetParam() == StoreKind::sqlite) return std::make_unique<HeldLock>(folder() / "pawl.db");
+    return std::make_unique<StoppedSessions>(database());
+  }
+
  private:
+  class HeldLock final : public Hang {
+   public:
+    explicit HeldLock(const std::filesystem::path& file) {
+      EXPECT_EQ(sqlite3_open(file.c_str(), &handle_), SQLITE_OK);
+      sqlite3_busy_timeout(handle_, 10'000);
+      EXPECT_EQ(sqlite3_exec(handle_, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+    }
+    ~HeldLock() override { end(); }
+    void end() override { sqlite3_close(std::exchange(handle_, nullptr)); }
+
+   private:
+    sqlite3* handle_ = nullptr;
+  };
+
+  class StoppedSessions final : public Hang {
+   public:
+    explicit StoppedSessions(const std::string& database) {
+      std::istringstream pids(shared_postgres().query(
+          "SELECT string_agg(pid::text, ' ') FROM pg_stat_activity WHERE datname = '" + database +
+          "' AND pid <> pg_backend_pid()"));
+      for (pid_t pid = 0; pids >> pid;) {
+        ::kill(pid, SIGSTOP);
+        stopped_.push_back(pid);
+      }
+      EXPECT_FALSE(stopped_.empty());
+    }
+    ~StoppedSessions() override { end(); }
+    void end() override {
+      for (const pid_t pid : std::exchange(stopped_, {})) ::kill(pid, SIGCONT);
+    }
+
+   private:
+    std::vector<pid_t> stopped_;
+  };
+
   void limit_files(rlim_t bytes) {
     const rlimit limit{bytes, RLIM_INFINITY};
     if (away_->pid() > 0) ::prlimit(away_->pid(), RLIMIT_FSIZE, &limit, nullptr);
@@ -320,6 +369,21 @@ TEST_P(Observe, TheReportSaysWhatIsWrong) {
       testing::run_program({PAWL_BINARY, "observe", "report", "--store", "sqlite:/no/such.db"});
   EXPECT_EQ(missing.exit_code, 1);
   EXPECT_THAT(missing.err, HasSubstr("there is no file \"/no/such.db\""));
+}
+
+// Neither answers nor refuses: PostgreSQL's processes are stopped, SQLite's write lock is held.
+TEST_P(Observe, AStoreThatHangsStopsNothing) {
+  ServeProcess& gateway = start(observing);
+  post(gateway.port(), payment);
+  EXPECT_TRUE(sees(gateway, "created", 1));
+  const std::unique_ptr<Hang> hang = hang_store();
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(post(gateway.port(), payment).status, 201);
+  EXPECT_TRUE(gateway.wait_for_text("what observe mode sees cannot be recorded"));
+  EXPECT_EQ(post(gateway.port(), payment).status, 201);
+  EXPECT_EQ(upstream.count(), 22U);
+  hang->end();
+  EXPECT_TRUE(sees(gateway, "replay", 21));
+  EXPECT_EQ(metric(gateway, "pawl_observations_dropped_total"), 0);
 }
 
 PAWL_ON_EVERY_STORE(Observe);
