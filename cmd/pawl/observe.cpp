@@ -75,7 +75,7 @@ int report(const Options& options) {
 
 void add_observe(CLI::App& app, int& exit_code) {
   CLI::App* command =
-      app.add_subcommand("observe", "Report what routes in mode = \"observe\" would have stopped");
+      app.add_subcommand("observe", "Report what observed routes would have stopped");
   command->require_subcommand(1);
   command->footer(
       "Example: pawl observe report --store sqlite:pawl.db\n"

@@ -6,7 +6,7 @@
 namespace pawl::gateway {
 namespace {
 
-constexpr int tries_before_doubt = 3;
+constexpr int blame_max = 3;
 constexpr int reap_rounds_max = 20;
 constexpr Duration idle_reap_every = std::chrono::hours(1);
 
@@ -117,9 +117,6 @@ void Observer::run() {
       if (stopping_ && waiting_.empty()) return;
     }
     const bool goes_on = pause(options_.linger);
-    if (!goes_on && flush_until_ == BootTime::max()) {
-      flush_until_ = clock_.now() + options_.flush_timeout;
-    }
     const Batch batch = take();
     if (!batch.empty()) record(batch);
     if (goes_on && clock_.now() >= reap_at_) reap();
@@ -161,10 +158,14 @@ void Observer::look_at(Sighting& sighting) {
 // Until it is recorded, or cannot be. While the store is away the batch is held, and what comes
 // after it waits or is dropped.
 void Observer::record(const Batch& batch) {
+  int to_blame = 0;  // how often the store answered before and after, and took anything but this
   for (int tries = 1;; ++tries) {
+    const bool last = must_stop();  // asked before: the last try comes after the word to stop
+    if (last) flush_until_ = std::min(flush_until_, clock_.now() + options_.flush_timeout);
+    const bool answered = !last && tries > 1 && store_answers();
     if (try_to_record(batch)) break;
-    const bool last = must_stop();
-    if (last || (tries >= tries_before_doubt && store_answers())) {
+    if (answered && store_answers()) ++to_blame;
+    if (last || to_blame >= blame_max) {
       drop(batch);
       break;
     }
@@ -259,7 +260,7 @@ void Observer::count(const Batch& batch, const std::vector<Would>& would) {
   }
 }
 
-// Is it this batch that cannot be written, or anything at all?
+// Would it take anything at all?
 bool Observer::store_answers() {
   const auto nothing = [](const Observations::Found&, Instant) { return Judged{}; };
   return observations_.apply({}, nothing).has_value();

@@ -369,6 +369,7 @@ TEST_P(Observe, TheReportSaysWhatIsWrong) {
       testing::run_program({PAWL_BINARY, "observe", "report", "--store", "sqlite:/no/such.db"});
   EXPECT_EQ(missing.exit_code, 1);
   EXPECT_THAT(missing.err, HasSubstr("there is no file \"/no/such.db\""));
+  EXPECT_THAT(report({"--help"}).out, HasSubstr("Example: pawl observe report"));
 }
 
 // Neither answers nor refuses: PostgreSQL's processes are stopped, SQLite's write lock is held.
