@@ -18,5 +18,6 @@ void add_demo(CLI::App& app, int& exit_code);
 void add_serve(CLI::App& app, int& exit_code);
 void add_worker(CLI::App& app, int& exit_code);
 void add_migrate(CLI::App& app, int& exit_code);
+void add_observe(CLI::App& app, int& exit_code);
 
 }  // namespace pawl::cmd

@@ -9,9 +9,12 @@
 #include <future>
 
 #include "src/adapters/postgres/channel.hpp"
+#include "src/adapters/postgres/observations.hpp"
 #include "src/adapters/postgres/postgres_store.hpp"
+#include "src/adapters/sqlite/observations.hpp"
 #include "src/adapters/sqlite/sqlite_store.hpp"
 #include "src/config/files.hpp"
+#include "src/config/serving.hpp"
 
 namespace pawl::cmd {
 namespace {
@@ -22,10 +25,12 @@ using namespace std::chrono_literals;
 constexpr std::string_view sqlite_prefix = "sqlite:";
 
 template <class Concrete>
-Expected<OpenStore, std::string> opened(Expected<std::unique_ptr<Concrete>, std::string> store) {
+Expected<OpenStore, std::string> opened(Expected<std::unique_ptr<Concrete>, std::string> store,
+                                        std::unique_ptr<Observations> observations) {
   if (!store) return Unexpected{store.error()};
   Concrete* const concrete = store->get();
-  return OpenStore{std::move(*store), [concrete] { return concrete->trouble(); }, {}};
+  return OpenStore{
+      std::move(*store), std::move(observations), [concrete] { return concrete->trouble(); }, {}};
 }
 
 class PostgresHearing final : public Hearing {
@@ -44,6 +49,20 @@ bool somebody_waits(const config::Config& config) {
          std::ranges::any_of(config.routes, [](const config::Route& route) {
            return route.policy.in_flight == WhenInFlight::wait;
          });
+}
+
+bool is_observed(const config::RoutePolicy& policy) {
+  return policy.mode == Mode::observe && policy.key != KeyRequirement::off;
+}
+
+// The names of all routes that are only watched.
+std::vector<std::string> observed_routes(const config::Config& config) {
+  std::vector<std::string> names;
+  if (is_observed(config.policy)) names.emplace_back("default");
+  for (const config::Route& route : config.routes) {
+    if (is_observed(route.policy)) names.push_back(route.name);
+  }
+  return names;
 }
 
 std::vector<std::string> route_names(const config::Config& config) {
@@ -91,11 +110,15 @@ bool wait_until(Condition condition, std::chrono::steady_clock::time_point deadl
 
 Expected<OpenStore, std::string> open_store(const std::string& url, bool allow_lossy_store) {
   if (url.starts_with(sqlite_prefix)) {
-    return opened(sqlite::SqliteStore::open(url.substr(sqlite_prefix.size())));
+    const std::string path = url.substr(sqlite_prefix.size());
+    return opened(sqlite::SqliteStore::open(path),
+                  std::make_unique<sqlite::SqliteObservations>(path));
   }
   postgres::Options options;
   options.allow_lossy_store = allow_lossy_store;
-  Expected<OpenStore, std::string> store = opened(postgres::PostgresStore::open(url, options));
+  Expected<OpenStore, std::string> store =
+      opened(postgres::PostgresStore::open(url, options),
+             std::make_unique<postgres::PostgresObservations>(url, options));
   if (store) {
     store->hear = [url, options](std::function<void(std::string_view)> heard) {
       return std::make_unique<PostgresHearing>(url, options, std::move(heard));
@@ -111,10 +134,16 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
       log_(config.log),
       metrics_(route_names(config)),
       shared_(config, metrics_, log_, "pawl-" + os::SystemEntropy().new_owner().text.substr(0, 12)),
+      observer_(config, *store_.observations, metrics_, log_, clock_,
+                !observed_routes(config).empty()),
       count_(config.limits.connections, config.limits.connections_per_address),
       admin_count_(256, 256) {
   for (std::size_t i = 0; i < thread_count(config); ++i) {
     workers_.push_back(std::make_unique<Worker>(config, shared_, *store_.store, metrics_, count_));
+  }
+  shared_.observer = &observer_;
+  for (const std::string& route : observed_routes(config)) {
+    metrics_.will_observe(route, gateway::all_words());
   }
   shared_.accepted = [&async = workers_.front()->async] { async.wake(); };
   if (store_.hear && role_ == Role::serve && somebody_waits(config)) {
@@ -162,6 +191,11 @@ std::string Node::public_url() const { return url_of(config_.listen, port_); }
 std::string Node::admin_url() const { return url_of(config_.admin.listen, admin_port_); }
 
 bool Node::serve() {
+  // Before the first request can come: from then on a signal means to drain.
+  net::io_context waiting;
+  net::signal_set signals(waiting, SIGTERM, SIGINT);
+  bool stop = false;
+  signals.async_wait([&](const boost::system::error_code&, int) { stop = true; });
   Worker& first = *workers_.front();
   const Duration renewal = renew_interval(config_);
   for (const auto& worker : workers_) {
@@ -175,18 +209,15 @@ bool Node::serve() {
   if (listener_) net::co_spawn(first.context, listener_->run(), net::detached);
   net::co_spawn(first.context, admin_listener_->run(), net::detached);
   for (const auto& worker : workers_) worker->start();
-  wait_for_signal();
+  if (role_ == Role::serve) observer_.start();
+  wait_for_signal(waiting, stop);
   return drain();
 }
 
 // Sleeps; the log is written out meanwhile, so that a quiet node's last lines are not held back.
-void Node::wait_for_signal() {
-  net::io_context waiting;
-  net::signal_set signals(waiting, SIGTERM, SIGINT);
-  bool stop = false;
-  signals.async_wait([&](const boost::system::error_code&, int) { stop = true; });
+void Node::wait_for_signal(net::io_context& signals, const bool& stop) {
   while (!stop) {
-    waiting.run_for(100ms);
+    signals.run_for(100ms);
     log_.flush();
   }
 }
@@ -204,6 +235,7 @@ bool Node::drain() {
   }
   const auto deadline = std::chrono::steady_clock::now() + config_.drain_timeout;
   const bool finished = wait_until([&] { return under_way() == 0; }, deadline);
+  if (finished) observer_.stop();
   for (const auto& worker : workers_) worker->stop_passes();
   const bool quiet = wait_until(
       [&] {
@@ -238,6 +270,7 @@ std::size_t Node::under_way() const {
 std::vector<std::string> Node::not_ready() const {
   std::vector<std::string> reasons;
   if (draining_) reasons.emplace_back("draining");
+  if (!config::needs_store(config_)) return reasons;
   if (const std::optional<std::string> trouble = store_.trouble()) {
     reasons.push_back("store: " + *trouble);
   }

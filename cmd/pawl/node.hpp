@@ -16,6 +16,7 @@
 #include "src/gateway/async_worker.hpp"
 #include "src/gateway/gateway.hpp"
 #include "src/gateway/metered_store.hpp"
+#include "src/gateway/observer.hpp"
 #include "src/gateway/prometheus_metrics.hpp"
 
 namespace pawl::cmd {
@@ -30,6 +31,7 @@ class Hearing {
 // A store that is open, and a way to ask how it is.
 struct OpenStore {
   std::unique_ptr<Store> store;
+  std::unique_ptr<Observations> observations;
   std::function<std::optional<std::string>()> trouble;
   // Opens the store's way of passing hints between nodes, if it has one; called with what is heard.
   std::function<std::unique_ptr<Hearing>(std::function<void(std::string_view)>)> hear;
@@ -99,7 +101,7 @@ class Node {
   bool serve();
 
  private:
-  void wait_for_signal();
+  void wait_for_signal(boost::asio::io_context& signals, const bool& stop);
   bool drain();
   // Requests and outcomes that are not recorded yet.
   [[nodiscard]] std::size_t under_way() const;
@@ -113,6 +115,8 @@ class Node {
   gateway::PrometheusMetrics metrics_;
   gateway::Shared shared_;
   std::unique_ptr<Hearing> hearing_;
+  os::SystemClock clock_;
+  gateway::Observer observer_;
   http::ConnectionCount count_;
   http::ConnectionCount admin_count_;
   std::vector<std::unique_ptr<Worker>> workers_;

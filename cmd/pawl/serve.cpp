@@ -80,7 +80,10 @@ int run(const Options& options) {
     std::cerr << "pawl serve: store: " << store.error() << '\n';
     return exit_failed;
   }
-  const Expected<Done, std::string> agreed = agree_on_scopes(config, options.new_scope_rule);
+  // Where nothing is guarded no key is made that the rule would have to keep.
+  const bool makes_keys = config::needs_store(config);
+  const Expected<Done, std::string> agreed =
+      makes_keys ? agree_on_scopes(config, options.new_scope_rule) : Done{};
   if (!agreed) {
     std::cerr << "pawl serve: " << agreed.error() << '\n';
     return exit_failed;

@@ -1,5 +1,6 @@
 #include "src/config/serving.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "src/config/address.hpp"
@@ -17,8 +18,7 @@ struct NotYet {
   CallerFrom from = CallerFrom::single;
 };
 
-constexpr std::array<NotYet, 6> not_yet{{
-    {"mode = \"observe\"", [](const RoutePolicy& p) { return p.mode == Mode::observe; }},
+constexpr std::array<NotYet, 5> not_yet{{
     {"max_request_age", [](const RoutePolicy& p) { return p.max_request_age.has_value(); }},
     {"from = \"jwt\"", nullptr, CallerFrom::jwt},
     {"from = \"header\"", nullptr, CallerFrom::header},
@@ -108,6 +108,14 @@ Troubles check_ready_to_serve(const Config& config) {
               "the service completes the key in its own transaction; the store is \"" +
               config.store + "\""));
   }
+  const std::string unfenced = uses_of(
+      [](const RoutePolicy& p) { return p.transactional && p.mode == Mode::observe; }, config);
+  if (!unfenced.empty()) {
+    troubles.push_back(whole(
+        "mode = \"observe\" and transactional = true (" + unfenced +
+        ") do not go together: nothing is reserved for what is only watched, so the service would "
+        "have no fence to complete with; observe without transactional first"));
+  }
   for (const NotYet& row : not_yet) {
     const std::string uses = uses_of(row, config);
     if (uses.empty()) continue;
@@ -115,6 +123,14 @@ Troubles check_ready_to_serve(const Config& config) {
         whole("pawl serve does not do " + std::string(row.setting) + " yet (" + uses + ")"));
   }
   return troubles;
+}
+
+bool needs_store(const Config& config) {
+  const auto guards = [](const RoutePolicy& policy) {
+    return policy.key != KeyRequirement::off && policy.mode != Mode::observe;
+  };
+  return guards(config.policy) ||
+         std::ranges::any_of(config.routes, [&](const Route& r) { return guards(r.policy); });
 }
 
 Expected<Read, Troubles> read_for_serving(const std::optional<std::string>& path,

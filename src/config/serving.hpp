@@ -31,4 +31,7 @@ Troubles check_ready_to_serve(const Config& config);
 Expected<Read, Troubles> read_for_serving(const std::optional<std::string>& path,
                                           const Overrides& overrides);
 
+// Does any request depend on the store? Not where everything is passed on or only watched.
+bool needs_store(const Config& config);
+
 }  // namespace pawl::config

@@ -54,6 +54,25 @@ TEST_F(Serving, ListeningToOthersNeedsAChoiceOfCaller) {
               HasSubstr("each needs an address of its own"));
 }
 
+TEST_F(Serving, ARouteMayBeObservedButNotWhereItsServiceNeedsAFence) {
+  EXPECT_EQ(why_not(upstream + "[policy]\nmode = \"observe\""), "");
+  EXPECT_THAT(why_not(upstream + "store = \"postgres://db/pawl\"\n"
+                                 "[[route]]\nmatch = \"POST /a\"\nname = \"a\"\n"
+                                 "mode = \"observe\"\ntransactional = true"),
+              HasSubstr("mode = \"observe\" and transactional = true (route \"a\") do not go"));
+}
+
+TEST_F(Serving, NothingNeedsTheStoreWhereNothingIsGuarded) {
+  Config config;
+  EXPECT_TRUE(needs_store(config));
+  config.policy.mode = Mode::observe;
+  EXPECT_FALSE(needs_store(config));
+  config.routes.emplace_back();
+  EXPECT_TRUE(needs_store(config));
+  config.routes.back().policy.key = KeyRequirement::off;
+  EXPECT_FALSE(needs_store(config));
+}
+
 TEST_F(Serving, SaysWhatIsNotBuiltYetAndWhereItIsUsed) {
   EXPECT_EQ(
       why_not(upstream + "[policy]\nmax_request_age = \"1m\"\nrequest_time = \"header:X-At\"\n"

@@ -118,6 +118,8 @@ Task<void> Gateway::handle(http::ClientRequest& request) {
   } else if (is_safe_to_repeat(head.method) || passage.policy.key == KeyRequirement::off) {
     if (!is_safe_to_repeat(head.method)) shared_.metrics.unguarded(passage.route.name);
     co_await pass(passage);
+  } else if (passage.policy.mode == Mode::observe) {
+    co_await observe(passage);
   } else if (passage.policy.key == KeyRequirement::optional &&
              !http::find(head.fields, "Idempotency-Key")) {
     shared_.metrics.unguarded(passage.route.name);
@@ -135,10 +137,15 @@ Task<void> Gateway::handle(http::ClientRequest& request) {
   shared_.log.write(passage.line);
 }
 
-Task<void> Gateway::pass(Passage& passage) {
+Task<void> Gateway::pass(Passage& passage, http::PassWatch* watch) {
   http::PassOptions options;
+  options.watch = watch;
   options.connect_timeout = passage.policy.upstream_connect_timeout;
   options.timeout = passage.policy.upstream_timeout;
+  // What cannot be sent again must not be lost with a connection that died while it was idle.
+  if (!is_safe_to_repeat(passage.request.head.method)) {
+    options.idle_max = passage.policy.upstream_idle;
+  }
   options.pseudonym = shared_.pseudonym;
   http::Passed passed = co_await http::pass_through(passage.request, upstream_, options);
   passage.line.status = passed.status;

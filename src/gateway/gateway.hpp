@@ -29,6 +29,7 @@
 namespace pawl::gateway {
 
 class Sleeper;
+class Observer;
 
 // What the threads of one process share.
 struct Shared {
@@ -55,6 +56,7 @@ struct Shared {
   Hints hints;
   NearDuplicates near_duplicates;
   std::function<void()> accepted = [] {};  // an async request was stored: a worker may look
+  Observer* observer = nullptr;            // where some route is observed
 };
 
 // One per thread, on top of that thread's engine and connections.
@@ -82,7 +84,8 @@ class Gateway final : public http::Handler {
   // One request on its way, and what will be said about it in the log.
   struct Passage;
 
-  Task<void> pass(Passage& passage);
+  Task<void> pass(Passage& passage, http::PassWatch* watch = nullptr);
+  Task<void> observe(Passage& passage);
   Task<void> guard(Passage& passage);
   Task<void> answer_own(Passage& passage);
   Task<Response> key_state(Passage& passage, std::string_view escaped_key);

@@ -22,6 +22,9 @@ class GatewayMetrics {
   // Another node said that a key is settled which somebody here waits for.
   virtual void hinted() = 0;
   virtual void unguarded(std::string_view route) = 0;
+  // On observed routes: what would have become of it, a name of Would.
+  virtual void observed(std::string_view route, std::string_view would) = 0;
+  virtual void observation_dropped() = 0;
   virtual void refused(std::string_view problem) = 0;
 };
 

@@ -55,6 +55,7 @@ std::string route_rules(const config::Route& route) {
       .raw("key_rules", key_rules(policy.key_rules))
       .text("key_scope", to_text(policy.key_scope))
       .text("mode", to_text(policy.mode))
+      .flag("enforced", policy.mode != Mode::observe)
       .number("retention_seconds", seconds(policy.retention))
       .text("retention_from", to_text(policy.retention_from))
       .text("expired_keys", to_text(policy.expired))

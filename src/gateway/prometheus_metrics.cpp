@@ -129,6 +129,12 @@ PrometheusMetrics::PrometheusMetrics(const std::vector<std::string>& routes) {
   misuse_ = &counters("pawl_key_misuse_total", "Keys reused with another request").Add({});
   hints_ = &counters("pawl_hints_total", "Keys that another node said are settled, waited for here")
                 .Add({});
+  observed_ = &counters("pawl_observed_total",
+                        "Requests to observed routes, by what would have become of them");
+  observations_dropped_ =
+      &counters("pawl_observations_dropped_total",
+                "Requests to observed routes that nobody could look at; they were forwarded")
+           .Add({});
   refused_ = &counters("pawl_refused_total", "Answers of our own, by problem");
   duplicates_ = &counters("pawl_duplicates_total", "Requests whose key was there already");
   unknown_ = &gauge("pawl_unknown_records", "Records whose outcome nobody knows");
@@ -196,6 +202,19 @@ void PrometheusMetrics::replayed(bool from_memory) {
 }
 
 void PrometheusMetrics::misuse() { misuse_->Increment(); }
+
+void PrometheusMetrics::will_observe(const std::string& route,
+                                     const std::vector<std::string_view>& words) {
+  for (const std::string_view word : words) {
+    observed_->Add({{"route", route}, {"would", std::string(word)}});
+  }
+}
+
+void PrometheusMetrics::observed(std::string_view route, std::string_view would) {
+  observed_->Add({{"route", std::string(route)}, {"would", std::string(would)}}).Increment();
+}
+
+void PrometheusMetrics::observation_dropped() { observations_dropped_->Increment(); }
 
 void PrometheusMetrics::refused(std::string_view problem) {
   refused_->Add({{"problem", std::string(problem)}}).Increment();

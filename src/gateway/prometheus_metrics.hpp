@@ -29,6 +29,8 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics {
  public:
   // `routes`: every name a request can carry.
   explicit PrometheusMetrics(const std::vector<std::string>& routes);
+  // A route that is observed, and every word that may be said of its requests.
+  void will_observe(const std::string& route, const std::vector<std::string_view>& words);
 
   void add(Counter counter, std::string_view label, std::uint64_t amount) override;
 
@@ -40,6 +42,8 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics {
   void near_duplicate(std::string_view route) override;
   void hinted() override;
   void unguarded(std::string_view route) override;
+  void observed(std::string_view route, std::string_view would) override;
+  void observation_dropped() override;
   void refused(std::string_view problem) override;
 
   void store_took(std::string_view operation, Duration took);
@@ -70,6 +74,8 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics {
   prometheus::Counter* replays_store_;
   prometheus::Counter* misuse_;
   prometheus::Counter* hints_;
+  CounterFamily* observed_;
+  prometheus::Counter* observations_dropped_;
   CounterFamily* refused_;
   CounterFamily* duplicates_;
   std::mutex scopes_mutex_;

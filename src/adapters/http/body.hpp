@@ -25,6 +25,9 @@ class BodyReader {
   // next message.
   [[nodiscard]] bool done() const { return done_ && used_ == 0; }
 
+  // All of it has arrived, what was given last included.
+  [[nodiscard]] bool arrived() const { return done_; }
+
   // The next piece; empty only when done. Valid until the next call or any read of the stream.
   Task<Expected<std::string_view, BodyTrouble>> next();
 

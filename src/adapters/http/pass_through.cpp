@@ -11,20 +11,36 @@ namespace {
 
 using Parts = std::array<std::string_view, 2>;
 
-Passed trouble(Problem problem, int status, std::string detail, Evidence evidence) {
+Passed trouble(Problem problem, int status, std::string detail, Outcome outcome) {
   Passed passed;
   passed.status = status;
-  passed.evidence = evidence;
+  passed.evidence = evidence_of(outcome);
+  passed.outcome = std::move(outcome);
   passed.problem = ProblemDetails{problem, std::move(detail), status, std::nullopt};
   return passed;
 }
 
-Passed refused(Refusal refusal) {
+Passed cut_off() {
   Passed passed;
   passed.evidence = Evidence::sent;
+  passed.outcome = Lost{Lost::How::reset, {}};
+  return passed;
+}
+
+Passed refused(Refusal refusal) {
+  Passed passed = cut_off();
   passed.problem =
       ProblemDetails{refusal.problem, std::move(refusal.detail), refusal.status, std::nullopt};
   return passed;
+}
+
+Answered answered(const ResponseHead& answer) {
+  Answered answered;
+  answered.response.status = answer.status;
+  if (const std::optional<std::string_view> after = find(answer.fields, "Retry-After")) {
+    answered.response.headers.push_back({"Retry-After", std::string(*after)});
+  }
+  return answered;
 }
 
 std::string chunk_head(std::size_t bytes) {
@@ -66,6 +82,7 @@ Task<Copied> copy_request_body(ClientRequest& request, Stream& upstream, const P
       co_return Copied::client_failed;
     }
     if (piece->empty()) break;
+    if (options.watch != nullptr) options.watch->piece(*piece);
     upstream.expires_at(upstream.now() + options.timeout);
     const std::string head = chunked ? chunk_head(piece->size()) : std::string();
     Parts parts{head, *piece};
@@ -77,6 +94,7 @@ Task<Copied> copy_request_body(ClientRequest& request, Stream& upstream, const P
     if (sent.io != Io::ok) co_return Copied::upstream_failed;
     upstream.expires_never();
   }
+  if (options.watch != nullptr) options.watch->whole();
   if (!chunked) co_return Copied::all;
   const Parts last{"0\r\n\r\n", {}};
   upstream.expires_at(upstream.now() + options.timeout);
@@ -121,8 +139,8 @@ std::string answer_head(const ResponseHead& answer, ClientRequest& request, bool
 }
 
 // The answer, piece by piece. A cut-off answer must look cut off: the client's connection ends.
-Task<bool> copy_answer(const ResponseHead& answer, Stream& upstream, ClientRequest& request,
-                       const PassOptions& options) {
+Task<Copied> copy_answer(const ResponseHead& answer, Stream& upstream, ClientRequest& request,
+                         const PassOptions& options) {
   bool chunked = false;
   std::string pending = answer_head(answer, request, chunked);
   BodyReader body(upstream, answer.framing, answer.length);
@@ -136,18 +154,19 @@ Task<bool> copy_answer(const ResponseHead& answer, Stream& upstream, ClientReque
       co_await request.stream().write(head_only);
       const bool ends_by_close = !chunked && answer.framing != Framing::length;
       if (ends_by_close) request.stream().reset();
-      co_return false;
+      co_return Copied::upstream_failed;
     }
+    if (options.watch != nullptr && body.arrived()) options.watch->ended(answered(answer));
     const bool last = piece->empty();
     if (chunked && !last) pending += chunk_head(piece->size());
     if (chunked && last) pending += "0\r\n\r\n";
-    if (pending.empty() && last) co_return true;
+    if (pending.empty() && last) co_return Copied::all;
     request.stream().expires_at(upstream.now() + request.limits().write_timeout);
     const Parts parts{pending, *piece};
     const Stream::Sent sent = co_await request.stream().write(parts);
-    if (sent.io != Io::ok) co_return false;
+    if (sent.io != Io::ok) co_return Copied::client_failed;
     request.stream().expires_never();
-    if (last) co_return true;
+    if (last) co_return Copied::all;
     pending = chunked ? "\r\n" : "";
   }
 }
@@ -158,9 +177,7 @@ bool may_be_sent_again(const RequestHead& head) {
          std::ranges::find(idempotent, head.method) != idempotent.end();
 }
 
-}  // namespace
-
-Task<Passed> pass_through(ClientRequest& request, UpstreamPool& pool, PassOptions options) {
+Task<Passed> pass(ClientRequest& request, UpstreamPool& pool, const PassOptions& options) {
   const std::string head = request_head(request, options, pool.authority());
   const bool to_head = request.head.method == "HEAD";
   for (bool first_try = true;; first_try = false) {
@@ -170,7 +187,7 @@ Task<Passed> pass_through(ClientRequest& request, UpstreamPool& pool, PassOption
       const BootTime connect_by = pool.deadlines().now() + options.connect_timeout;
       auto fresh = co_await pool.connect(connect_by);
       if (!fresh) {
-        co_return trouble(Problem::upstream_unreachable, 502, {}, Evidence::not_sent);
+        co_return trouble(Problem::upstream_unreachable, 502, {}, NotSent{});
       }
       upstream = std::move(*fresh);
     }
@@ -189,9 +206,7 @@ Task<Passed> pass_through(ClientRequest& request, UpstreamPool& pool, PassOption
         co_return refused(std::move(*refusal));
       }
       request.fail();
-      Passed passed;
-      passed.evidence = Evidence::sent;
-      co_return passed;
+      co_return cut_off();
     }
     upstream->expires_at(upstream->now() + options.timeout);
     std::string bytes;
@@ -204,22 +219,37 @@ Task<Passed> pass_through(ClientRequest& request, UpstreamPool& pool, PassOption
       switch (none.trouble) {
         case AnswerTrouble::timed_out:
           co_return trouble(Problem::outcome_unknown, 504, "The service did not answer in time.",
-                            Evidence::sent);
+                            Lost{Lost::How::timeout, {}});
         case AnswerTrouble::cut_off:
         case AnswerTrouble::malformed: break;
       }
-      co_return trouble(Problem::bad_upstream_response, 502, {}, Evidence::sent);
+      co_return trouble(Problem::bad_upstream_response, 502, {}, Lost{Lost::How::bad_response, {}});
     }
     Passed passed;
     passed.status = answer->status;
     passed.evidence = Evidence::answered;
-    const bool whole = co_await copy_answer(*answer, *upstream, request, options);
+    const Copied given = co_await copy_answer(*answer, *upstream, request, options);
+    const bool whole = given == Copied::all;
     if (!whole) request.fail();
+    // A client that hangs up changes nothing about what the upstream has done.
+    if (given == Copied::upstream_failed) {
+      passed.outcome = Lost{Lost::How::reset, {}};
+    } else {
+      passed.outcome = answered(*answer);
+    }
     const bool reusable = whole && answer->keep_alive && sent.io == Io::ok &&
                           copied == Copied::all && upstream->arrived().empty();
     if (reusable) pool.keep(std::move(upstream));
     co_return passed;
   }
+}
+
+}  // namespace
+
+Task<Passed> pass_through(ClientRequest& request, UpstreamPool& pool, PassOptions options) {
+  Passed passed = co_await pass(request, pool, options);
+  if (options.watch != nullptr) options.watch->ended(passed.outcome);
+  co_return passed;
 }
 
 }  // namespace pawl::http

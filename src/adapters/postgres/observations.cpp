@@ -1,0 +1,357 @@
+#include "src/adapters/postgres/observations.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <map>
+
+#include "pawl/core/json.hpp"
+
+namespace pawl::postgres {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int rounds_max = 5;
+
+// Batches travel as one JSON parameter each. Sorted by key: two batches never deadlock.
+constexpr const char* there_sql = "SELECT to_regclass('pawl.observed_counts') IS NOT NULL";
+constexpr const char* find_sql =
+    "SELECT k.scope_id, k.key_digest, k.fingerprint, k.status, k.fence, k.owner, k.response_code,"
+    " k.policy, k.locked_until, k.created_at, k.completed_at, k.expires_at, k.reap_after"
+    " FROM pawl.observed_keys k JOIN jsonb_to_recordset($1::jsonb) AS w (s text, d text)"
+    " ON k.scope_id = w.s AND k.key_digest = w.d";
+constexpr const char* insert_sql =
+    "INSERT INTO pawl.observed_keys (scope_id, key_digest, fingerprint, status, fence, owner,"
+    " response_code, policy, locked_until, created_at, completed_at, expires_at, reap_after)"
+    " SELECT s, d, fp, st, fe, ow, rc, po, lu, ca, co, ex, ra FROM jsonb_to_recordset($1::jsonb)"
+    " AS w (s text, d text, fp text, st text, fe bigint, ow text, rc integer, po text, lu bigint,"
+    " ca bigint, co bigint, ex bigint, ra bigint)"
+    " ORDER BY s, d ON CONFLICT (scope_id, key_digest) DO NOTHING";
+constexpr const char* replace_sql =
+    "UPDATE pawl.observed_keys k SET fingerprint = w.fp, status = w.st, fence = w.fe, owner = w.ow,"
+    " response_code = w.rc, policy = w.po, locked_until = w.lu, created_at = w.ca,"
+    " completed_at = w.co, expires_at = w.ex, reap_after = w.ra"
+    " FROM jsonb_to_recordset($1::jsonb)"
+    " AS w (s text, d text, fp text, st text, fe bigint, ow text, rc integer, po text, lu bigint,"
+    " ca bigint, co bigint, ex bigint, ra bigint, was_fe bigint, was_st text)"
+    " WHERE k.scope_id = w.s AND k.key_digest = w.d AND k.fence = w.was_fe AND k.status = w.was_st";
+constexpr const char* lock_sql =
+    "SELECT 1 FROM pawl.observed_keys k JOIN jsonb_to_recordset($1::jsonb) AS w (s text, d text)"
+    " ON k.scope_id = w.s AND k.key_digest = w.d ORDER BY k.scope_id, k.key_digest FOR UPDATE OF k";
+constexpr const char* count_sql =
+    "INSERT INTO pawl.observed_counts AS c (scope_id, from_time, route, would, requests,"
+    " near_duplicates, last_at, last_key)"
+    " SELECT s, f, r, w, n, nd, la, lk FROM jsonb_to_recordset($1::jsonb)"
+    " AS t (s text, f bigint, r text, w text, n bigint, nd bigint, la bigint, lk text)"
+    " ORDER BY s, f, r, w"
+    " ON CONFLICT (scope_id, from_time, route, would) DO UPDATE SET"
+    " requests = c.requests + excluded.requests,"
+    " near_duplicates = c.near_duplicates + excluded.near_duplicates,"
+    " last_key = CASE WHEN excluded.last_at >= c.last_at THEN excluded.last_key ELSE c.last_key "
+    "END,"
+    " last_at = greatest(c.last_at, excluded.last_at)";
+// The condition stands twice: a row may have been taken over while its lock was waited for.
+constexpr const char* reap_keys_sql =
+    "DELETE FROM pawl.observed_keys WHERE (scope_id, key_digest) IN"
+    " (SELECT scope_id, key_digest FROM pawl.observed_keys WHERE reap_after <= $1::bigint"
+    "  ORDER BY reap_after LIMIT 500) AND reap_after <= $1::bigint";
+constexpr const char* reap_counts_sql =
+    "DELETE FROM pawl.observed_counts WHERE (scope_id, from_time, route, would) IN"
+    " (SELECT scope_id, from_time, route, would FROM pawl.observed_counts"
+    "  WHERE from_time < $1::bigint ORDER BY from_time LIMIT 500) AND from_time < $1::bigint";
+constexpr const char* summary_sql =
+    "SELECT scope_id, route, would, sum(requests)::bigint, sum(near_duplicates)::bigint,"
+    " max(last_at), (array_agg(last_key ORDER BY last_at DESC))[1], min(from_time)"
+    " FROM pawl.observed_counts WHERE from_time >= $1::bigint"
+    " GROUP BY scope_id, route, would ORDER BY route, scope_id, would";
+
+std::int64_t micros(Instant at) { return at.time_since_epoch().count(); }
+
+// One object of a batch, written member by member.
+class Item {
+ public:
+  Item& text(const char* name, const std::string& value) { return raw(name, json::quote(value)); }
+  Item& number(const char* name, std::int64_t value) { return raw(name, std::to_string(value)); }
+  Item& time(const char* name, Instant value) { return number(name, micros(value)); }
+  [[nodiscard]] std::string done() const { return out_ + "}"; }
+
+ private:
+  Item& raw(const char* name, const std::string& value) {
+    out_.append(out_.empty() ? "{\"" : ",\"").append(name).append("\":").append(value);
+    return *this;
+  }
+  std::string out_;
+};
+
+void append(std::string& list, const Item& item) {
+  list.append(list.empty() ? "[" : ",").append(item.done());
+}
+
+Item item_of(const ObservedRow& row) {
+  Item item;
+  item.text("s", row.id.scope).text("d", row.id.key).text("fp", row.fingerprint);
+  item.text("st", row.status).number("fe", row.fence).text("ow", row.owner);
+  item.number("rc", row.response_code).text("po", row.policy).time("lu", row.locked_until);
+  item.time("ca", row.created_at).time("co", row.completed_at).time("ex", row.expires_at);
+  item.time("ra", row.reap_after);
+  return item;
+}
+
+// The columns of a row, in the order of its statement.
+class Columns {
+ public:
+  Columns(const PGresult* result, int row) : result_(result), row_(row) {}
+  std::string text() { return PQgetvalue(result_, row_, column_++); }
+  std::int64_t number() { return std::stoll(text()); }
+  Instant time() { return Instant(Duration(number())); }
+
+ private:
+  const PGresult* result_;
+  int row_;
+  int column_ = 0;
+};
+
+std::string first_line(std::string_view message) {
+  return std::string(message.substr(0, message.find('\n')));
+}
+
+std::size_t rows_changed(const PGresult* result) {
+  return std::stoul(std::string("0") + PQcmdTuples(const_cast<PGresult*>(result)));
+}
+
+// False: not within `deadline`, or the connection is of no use.
+bool wait_for(PGconn* connection, short events, Clock::time_point deadline) {
+  for (;;) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    if (left <= 0) return false;
+    pollfd descriptor{PQsocket(connection), events, 0};
+    const int ready = ::poll(&descriptor, 1, static_cast<int>(left));
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR) return false;
+  }
+}
+
+// Sends everything and waits for the answer to be there. False: not in time.
+bool exchange(PGconn* connection, Clock::time_point deadline) {
+  for (int unsent = PQflush(connection); unsent != 0; unsent = PQflush(connection)) {
+    if (unsent < 0 || !wait_for(connection, POLLIN | POLLOUT, deadline)) return false;
+    if (PQconsumeInput(connection) == 0) return false;
+  }
+  while (PQisBusy(connection) != 0) {
+    if (!wait_for(connection, POLLIN, deadline) || PQconsumeInput(connection) == 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+PostgresObservations::PostgresObservations(std::string url, Options options)
+    : url_(std::move(url)), options_(options) {}
+
+// Nothing if there is a connection; else why not. The server may be any: nothing is promised here
+// that it could break.
+std::optional<std::string> PostgresObservations::ready() {
+  if (connection_) return std::nullopt;
+  const std::string timeout = std::to_string(options_.connect_timeout.count());
+  const std::array<const char*, 5> names{"connect_timeout", "fallback_application_name", "dbname",
+                                         "client_encoding", nullptr};
+  const std::array<const char*, 5> values{timeout.c_str(), "pawl observe", url_.c_str(), "UTF8",
+                                          nullptr};
+  connection_.reset(PQconnectdbParams(names.data(), values.data(), 1));
+  PQsetNoticeReceiver(
+      connection_.get(), [](void*, const PGresult*) {}, nullptr);
+  const bool usable =
+      PQstatus(connection_.get()) == CONNECTION_OK && PQsetnonblocking(connection_.get(), 1) == 0;
+  if (!usable) return failed(first_line(PQerrorMessage(connection_.get()))).error();
+  const Answer there = send(there_sql, {});
+  if (!there) return there.error();
+  if (std::string_view(PQgetvalue(there->get(), 0, 0)) == "t") return std::nullopt;
+  return failed(
+             "the database has no tables for observe mode yet: run `pawl migrate --store URL` "
+             "first")
+      .error();
+}
+
+PostgresObservations::Answer PostgresObservations::failed(std::string why) {
+  connection_.reset();
+  return Unexpected{std::move(why)};
+}
+
+PostgresObservations::Answer PostgresObservations::run(const char* sql,
+                                                       const std::vector<std::string>& parameters) {
+  if (std::optional<std::string> trouble = ready()) return failed(*trouble);
+  return send(sql, parameters);
+}
+
+PostgresObservations::Answer PostgresObservations::send(
+    const char* sql, const std::vector<std::string>& parameters) {
+  std::vector<const char*> values;
+  for (const std::string& parameter : parameters) values.push_back(parameter.c_str());
+  const auto deadline = Clock::now() + options_.operation_timeout;
+  PGconn* const connection = connection_.get();
+  const int sent = PQsendQueryParams(connection, sql, static_cast<int>(values.size()), nullptr,
+                                     values.data(), nullptr, nullptr, 0);
+  Result last(nullptr, PQclear);
+  for (;;) {
+    if (sent == 0 || !exchange(connection, deadline)) {
+      const std::string said = first_line(PQerrorMessage(connection));
+      return failed(said.empty() ? "the server did not answer in time" : said);
+    }
+    Result next(PQgetResult(connection), PQclear);
+    if (!next) break;
+    last = std::move(next);
+  }
+  const ExecStatusType status = PQresultStatus(last.get());
+  if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) return last;
+  return failed(first_line(PQerrorMessage(connection)));
+}
+
+Expected<Instant, std::string> PostgresObservations::now() {
+  const Answer answer = run("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint");
+  if (!answer) return Unexpected{answer.error()};
+  return Columns(answer->get(), 0).time();
+}
+
+Expected<Observations::Found, std::string> PostgresObservations::find(
+    const std::vector<ObservedKey>& keys) {
+  Found found(keys.size());
+  if (keys.empty()) return found;
+  std::string wanted;
+  std::map<ObservedKey, std::size_t> places;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    Item item;
+    append(wanted, item.text("s", keys[i].scope).text("d", keys[i].key));
+    places[keys[i]] = i;
+  }
+  const Answer answer = run(find_sql, {wanted + "]"});
+  if (!answer) return Unexpected{answer.error()};
+  for (int i = 0; i < PQntuples(answer->get()); ++i) {
+    Columns columns(answer->get(), i);
+    ObservedRow row;
+    row.id.scope = columns.text();
+    row.id.key = columns.text();
+    row.fingerprint = columns.text();
+    row.status = columns.text();
+    row.fence = columns.number();
+    row.owner = columns.text();
+    row.response_code = static_cast<int>(columns.number());
+    row.policy = columns.text();
+    row.locked_until = columns.time();
+    row.created_at = columns.time();
+    row.completed_at = columns.time();
+    row.expires_at = columns.time();
+    row.reap_after = columns.time();
+    const std::size_t place = places.at(row.id);
+    found[place] = std::move(row);
+  }
+  return found;
+}
+
+Expected<bool, std::string> PostgresObservations::write(const Judged& judged) {
+  std::string inserts;
+  std::string replacements;
+  std::size_t insert_count = 0;
+  for (const ObservedChange& change : judged.changes) {
+    Item item = item_of(change.next);
+    if (change.expected) {
+      item.number("was_fe", change.expected->fence).text("was_st", change.expected->status);
+      append(replacements, item);
+    } else {
+      append(inserts, item);
+      ++insert_count;
+    }
+  }
+  const auto all_done = [&](const char* sql, const std::string& items,
+                            std::size_t wanted) -> Expected<bool, std::string> {
+    if (items.empty()) return true;
+    const Answer answer = run(sql, {items + "]"});
+    if (!answer) return Unexpected{answer.error()};
+    return rows_changed(answer->get()) == wanted;
+  };
+  Expected<bool, std::string> done = all_done(insert_sql, inserts, insert_count);
+  if (!done || !*done) return done;
+  if (!replacements.empty()) {
+    const Answer locked = run(lock_sql, {replacements + "]"});
+    if (!locked) return Unexpected{locked.error()};
+  }
+  done = all_done(replace_sql, replacements, judged.changes.size() - insert_count);
+  if (!done || !*done || judged.tallies.empty()) return done;
+  std::string tallies;
+  for (const Tally& tally : judged.tallies) {
+    Item item;
+    item.text("s", tally.scope).time("f", tally.from).text("r", tally.route);
+    item.text("w", tally.would).number("n", static_cast<std::int64_t>(tally.requests));
+    item.number("nd", static_cast<std::int64_t>(tally.near_duplicates));
+    append(tallies, item.time("la", tally.last_at).text("lk", tally.last_key));
+  }
+  const Answer counted = run(count_sql, {tallies + "]"});
+  if (!counted) return Unexpected{counted.error()};
+  return true;
+}
+
+Expected<bool, std::string> PostgresObservations::try_to_apply(const std::vector<ObservedKey>& keys,
+                                                               const Judge& judge) {
+  const Expected<Instant, std::string> time = now();
+  if (!time) return Unexpected{time.error()};
+  // Not durable before it is told: what a crash of the server takes away are a few observations.
+  for (const char* sql : {"BEGIN", "SET LOCAL synchronous_commit = off"}) {
+    const Answer begun = run(sql);
+    if (!begun) return Unexpected{begun.error()};
+  }
+  const Expected<Found, std::string> found = find(keys);
+  if (!found) return Unexpected{found.error()};
+  const Expected<bool, std::string> written = write(judge(*found, *time));
+  if (!written) return Unexpected{written.error()};
+  const Answer ended = run(*written ? "COMMIT" : "ROLLBACK");
+  if (!ended) return Unexpected{ended.error()};
+  return *written;
+}
+
+Expected<Done, std::string> PostgresObservations::apply(const std::vector<ObservedKey>& keys,
+                                                        const Judge& judge) {
+  for (int round = 0; round < rounds_max; ++round) {
+    const Expected<bool, std::string> applied = try_to_apply(keys, judge);
+    if (!applied) return Unexpected{applied.error()};
+    if (*applied) return Done{};
+  }
+  return Unexpected{std::string("other nodes were quicker every time")};
+}
+
+Expected<std::size_t, std::string> PostgresObservations::reap(Duration tallies_kept) {
+  const Expected<Instant, std::string> time = now();
+  if (!time) return Unexpected{time.error()};
+  const Answer keys = run(reap_keys_sql, {std::to_string(micros(*time))});
+  if (!keys) return Unexpected{keys.error()};
+  const Answer counts = run(reap_counts_sql, {std::to_string(micros(*time - tallies_kept))});
+  if (!counts) return Unexpected{counts.error()};
+  return rows_changed(keys->get()) + rows_changed(counts->get());
+}
+
+Expected<Observations::Summary, std::string> PostgresObservations::summary(Duration since) {
+  const Expected<Instant, std::string> time = now();
+  if (!time) return Unexpected{time.error()};
+  const Answer answer = run(summary_sql, {std::to_string(micros(*time - since))});
+  if (!answer) return Unexpected{answer.error()};
+  Summary summary{.from = *time, .until = *time, .tallies = {}};
+  for (int i = 0; i < PQntuples(answer->get()); ++i) {
+    Columns columns(answer->get(), i);
+    Tally tally;
+    tally.scope = columns.text();
+    tally.route = columns.text();
+    tally.would = columns.text();
+    tally.requests = static_cast<std::uint64_t>(columns.number());
+    tally.near_duplicates = static_cast<std::uint64_t>(columns.number());
+    tally.last_at = columns.time();
+    tally.last_key = columns.text();
+    tally.from = columns.time();
+    summary.from = std::min(summary.from, tally.from);
+    summary.tallies.push_back(std::move(tally));
+  }
+  return summary;
+}
+
+}  // namespace pawl::postgres

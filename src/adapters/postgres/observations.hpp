@@ -1,0 +1,49 @@
+// Observe mode's tables in PostgreSQL. A connection of its own, and no wait without an end: a
+// server that hangs costs observations, nothing else.
+#pragma once
+
+#include <libpq-fe.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pawl/ports/observations.hpp"
+#include "src/adapters/postgres/options.hpp"
+
+namespace pawl::postgres {
+
+class PostgresObservations final : public Observations {
+ public:
+  // Connects when it is needed.
+  explicit PostgresObservations(std::string url, Options options = {});
+
+  Expected<Done, std::string> apply(const std::vector<ObservedKey>& keys,
+                                    const Judge& judge) override;
+  Expected<std::size_t, std::string> reap(Duration tallies_kept) override;
+  Expected<Summary, std::string> summary(Duration since) override;
+  void disconnect() override { connection_.reset(); }
+
+ private:
+  using Result = std::unique_ptr<PGresult, decltype(&PQclear)>;
+  using Answer = Expected<Result, std::string>;
+
+  std::optional<std::string> ready();
+  // One statement. An error ends the connection, and with it any transaction.
+  Answer run(const char* sql, const std::vector<std::string>& parameters = {});
+  Answer send(const char* sql, const std::vector<std::string>& parameters);
+  Answer failed(std::string why);
+  Expected<Instant, std::string> now();
+  Expected<Found, std::string> find(const std::vector<ObservedKey>& keys);
+  // False: another node was quicker, and nothing is written.
+  Expected<bool, std::string> try_to_apply(const std::vector<ObservedKey>& keys,
+                                           const Judge& judge);
+  Expected<bool, std::string> write(const Judged& judged);
+
+  const std::string url_;
+  const Options options_;
+  std::unique_ptr<PGconn, decltype(&PQfinish)> connection_{nullptr, PQfinish};
+};
+
+}  // namespace pawl::postgres

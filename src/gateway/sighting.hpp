@@ -1,0 +1,51 @@
+// What observe mode sees of a request, and of its end.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "pawl/core/outcome.hpp"
+#include "pawl/ports/observations.hpp"
+#include "src/config/config.hpp"
+#include "src/gateway/would.hpp"
+
+namespace pawl::gateway {
+
+// A request as it came. Nothing of it is looked at on the request's own path.
+struct Sighting {
+  const config::Route* route = nullptr;
+  ObservedKey id;                // no key: the digest is empty
+  std::string key_name;          // as logs name it; empty: none
+  Owner owner;                   // of this sighting alone
+  BootTime at;                   // when its body was there
+  std::optional<Would> certain;  // known without asking: a refusal
+  std::string method;
+  std::string path;
+  std::string query;
+  std::string content_type;
+  std::string body;
+  // Made by the observer.
+  Fingerprint fingerprint;
+  bool near_duplicate = false;
+
+  [[nodiscard]] RequestContent content() const {
+    return {
+        .method = method, .path = path, .query = query, .content_type = content_type, .body = body};
+  }
+  [[nodiscard]] std::size_t bytes() const {
+    return sizeof(Sighting) + path.size() + query.size() + body.size() + id.scope.size();
+  }
+};
+
+// What the upstream did with a request that was sighted.
+struct Ending {
+  ObservedKey id;
+  Owner owner;
+  BootTime at;
+  Outcome outcome;
+};
+
+using Observation = std::variant<Sighting, Ending>;
+
+}  // namespace pawl::gateway

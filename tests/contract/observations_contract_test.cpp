@@ -1,0 +1,237 @@
+// Observe mode's tables, on both stores: one contract.
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <filesystem>
+#include <thread>
+
+#include "src/adapters/postgres/migrate.hpp"
+#include "src/adapters/postgres/observations.hpp"
+#include "src/adapters/sqlite/observations.hpp"
+#include "src/adapters/sqlite/sqlite_store.hpp"
+#include "src/adapters/sqlite/test_support.hpp"
+#include "testing/postgres_server.hpp"
+
+namespace pawl {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+enum class Kind { sqlite, postgres };
+
+testing::PostgresServer& server() {
+  static testing::PostgresServer instance({.fsync = false, .configuration = {}});
+  return instance;
+}
+
+class ObservationsContract : public ::testing::TestWithParam<Kind> {
+ protected:
+  ObservationsContract() {
+    static std::atomic<int> count = 0;
+    if (GetParam() == Kind::sqlite) {
+      sqlite::opened(directory_.file());
+      return;
+    }
+    database_ = "observed_" + std::to_string(++count);
+    server().create_database(database_);
+    const auto status = postgres::migrate(server().url(database_));
+    if (!status) throw std::runtime_error(status.error());
+  }
+
+  // One more node.
+  std::unique_ptr<Observations> connect() {
+    if (GetParam() == Kind::sqlite) {
+      sqlite::Options options;
+      options.busy_timeout = 30s;
+      return std::make_unique<sqlite::SqliteObservations>(directory_.file(), options);
+    }
+    postgres::Options options;
+    options.operation_timeout = 30s;
+    return std::make_unique<postgres::PostgresObservations>(server().url(database_), options);
+  }
+
+  static ObservedRow row(const ObservedKey& key, Instant reap_after) {
+    ObservedRow row;
+    row.id = key;
+    row.fingerprint = "1.-.00";
+    row.status = "in_progress";
+    row.fence = 7;
+    row.owner = "somebody";
+    row.response_code = 201;
+    row.policy = R"({"v":1})";
+    row.locked_until = Instant(3us);
+    row.created_at = Instant(1us);
+    row.completed_at = Instant(4us);
+    row.expires_at = Instant(5us);
+    row.reap_after = reap_after;
+    return row;
+  }
+
+  static Tally tally(Instant from, std::uint64_t requests, const std::string& last_key) {
+    Tally one;
+    one.scope = "caller:a";
+    one.route = "payments";
+    one.would = "replay";
+    one.from = from;
+    one.requests = requests;
+    one.near_duplicates = 1;
+    one.last_at = from + std::chrono::seconds(requests);
+    one.last_key = last_key;
+    return one;
+  }
+
+  static Expected<Done, std::string> put(Observations& node, const ObservedRow& next) {
+    return node.apply({next.id}, [&](const Observations::Found& found, Instant) {
+      Judged judged;
+      ObservedChange change{next, std::nullopt};
+      if (found.front()) change.expected = {found.front()->fence, found.front()->status};
+      judged.changes.push_back(change);
+      return judged;
+    });
+  }
+
+  static Expected<Done, std::string> add(Observations& node, const std::vector<Tally>& tallies) {
+    return node.apply({}, [&](const Observations::Found&, Instant) {
+      return Judged{.changes = {}, .tallies = tallies};
+    });
+  }
+
+  static Observations::Found look(Observations& node, const std::vector<ObservedKey>& keys) {
+    Observations::Found seen;
+    const auto done = node.apply(keys, [&](const Observations::Found& found, Instant) {
+      seen = found;
+      return Judged{};
+    });
+    EXPECT_TRUE(done) << done.error();
+    return seen;
+  }
+
+  static Instant time_of(Observations& node) {
+    Instant time{};
+    EXPECT_TRUE(node.apply({}, [&](const Observations::Found&, Instant now) {
+      time = now;
+      return Judged{};
+    }));
+    return time;
+  }
+
+  const ObservedKey key{"caller:a", "0123"};
+  const ObservedKey other{"caller:a", "4567"};
+  const Instant far{std::chrono::hours(1'000'000)};
+  sqlite::TempDir directory_;
+  std::string database_;
+};
+
+TEST_P(ObservationsContract, GivesBackWhatWasWritten) {
+  const auto node = connect();
+  ObservedRow written = row(key, far);
+  ASSERT_TRUE(put(*node, written));
+  EXPECT_EQ(look(*connect(), {other, key}),
+            (Observations::Found{std::nullopt, std::optional(written)}));
+  written.status = "completed";
+  written.fence = 8;
+  ASSERT_TRUE(put(*node, written));
+  EXPECT_EQ(look(*node, {key}).front(), written);
+}
+
+TEST_P(ObservationsContract, NodesThatCountAtOnceLoseNothing) {
+  constexpr int nodes = 4;
+  constexpr int rounds = 25;
+  std::vector<std::thread> threads;
+  threads.reserve(nodes);
+  for (int node = 0; node < nodes; ++node) {
+    threads.emplace_back([this] {
+      const auto mine = connect();
+      for (int round = 0; round < rounds; ++round) {
+        // Raises the row's fence by one, whatever it is, and counts that.
+        const auto raise = [&](const Observations::Found& found, Instant) {
+          Judged judged;
+          ObservedChange change{row(key, far), std::nullopt};
+          change.next.fence = 1;
+          if (found.front()) {
+            change.expected = {found.front()->fence, found.front()->status};
+            change.next.fence = found.front()->fence + 1;
+          }
+          judged.changes.push_back(change);
+          judged.tallies.push_back(tally(Instant(1h), 1, "k"));
+          return judged;
+        };
+        while (!mine->apply({key}, raise)) {  // lost every race: once more
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const auto node = connect();
+  EXPECT_EQ(look(*node, {key}).front()->fence, nodes * rounds);
+  const auto summary = node->summary(std::chrono::hours(900'000));
+  ASSERT_TRUE(summary) << summary.error();
+  ASSERT_EQ(summary->tallies.size(), 1U);
+  EXPECT_EQ(summary->tallies.front().requests, std::uint64_t{nodes * rounds});
+}
+
+TEST_P(ObservationsContract, SumsTalliesAndKeepsTheLatestKey) {
+  const auto node = connect();
+  const Instant now = time_of(*node);
+  const Tally newer = tally(now - 1h, 5, "newer");
+  const Tally older = tally(now - 2h, 2, "older");
+  const Tally old = tally(now - 50h, 9, "old");
+  ASSERT_TRUE(add(*node, {newer, older, old}));
+  Tally more = newer;
+  more.requests = 3;
+  more.last_at = newer.last_at - 1s;
+  more.last_key = "a moment before";
+  ASSERT_TRUE(add(*node, {more}));
+  const auto summary = node->summary(24h);
+  ASSERT_TRUE(summary) << summary.error();
+  EXPECT_EQ(summary->from, older.from);
+  EXPECT_GE(summary->until, now);
+  ASSERT_EQ(summary->tallies.size(), 1U);
+  const Tally& sum = summary->tallies.front();
+  EXPECT_EQ(sum.requests, 10U);
+  EXPECT_EQ(sum.near_duplicates, 3U);
+  EXPECT_EQ(sum.last_key, "newer");
+  EXPECT_EQ(sum.last_at, newer.last_at);
+  EXPECT_EQ(sum.scope, "caller:a");
+  EXPECT_EQ(sum.route, "payments");
+  EXPECT_EQ(sum.would, "replay");
+}
+
+TEST_P(ObservationsContract, ReapsWhateverIsOld) {
+  const auto node = connect();
+  const Instant now = time_of(*node);
+  ASSERT_TRUE(put(*node, row(key, now - 1s)));
+  ASSERT_TRUE(put(*node, row(other, now + 1h)));
+  ASSERT_TRUE(add(*node, {tally(now - 3h, 1, ""), tally(now - 1h, 1, "")}));
+  EXPECT_EQ(node->reap(2h).value(), 2U);
+  EXPECT_EQ(node->reap(2h).value(), 0U);
+  EXPECT_FALSE(look(*node, {key}).front());
+  EXPECT_TRUE(look(*node, {other}).front());
+  EXPECT_EQ(node->summary(24h).value().tallies.front().requests, 1U);
+}
+
+TEST_P(ObservationsContract, GoesOnAfterItWasDisconnected) {
+  const auto node = connect();
+  ASSERT_TRUE(put(*node, row(key, far)));
+  node->disconnect();
+  EXPECT_TRUE(look(*node, {key}).front());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ObservationsContract, ::testing::Values(Kind::sqlite, Kind::postgres),
+                         [](const auto& which) {
+                           return which.param == Kind::sqlite ? "Sqlite" : "Postgres";
+                         });
+
+TEST(PostgresObservations, SayWhatIsMissingAndNeverThePassword) {
+  server().create_database("empty");
+  postgres::PostgresObservations empty(server().url("empty"));
+  EXPECT_THAT(empty.summary(1h).error(), HasSubstr("run `pawl migrate --store URL` first"));
+  postgres::PostgresObservations away("postgres://pawl:hush@127.0.0.1:1/pawl");
+  const std::string why = away.summary(1h).error();
+  EXPECT_THAT(why, HasSubstr("127.0.0.1"));
+  EXPECT_THAT(why, ::testing::Not(HasSubstr("hush")));
+}
+
+}  // namespace
+}  // namespace pawl

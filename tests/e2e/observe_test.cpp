@@ -1,0 +1,393 @@
+// mode = "observe": everything is forwarded, and what would have been stopped is reported.
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/resource.h>
+
+#include <sstream>
+
+#include "pawl/core/json.hpp"
+#include "pawl/core/sha256.hpp"
+#include "testing/process.hpp"
+#include "tests/e2e/gateway_fixture.hpp"
+
+namespace pawl::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const Settings observing{.policy = "mode = \"observe\"", .top = "", .rest = ""};
+
+class Observe : public OnEveryStore {
+ protected:
+  static double seen(const ServeProcess& gateway, const std::string& would,
+                     const std::string& route = "default") {
+    return metric(gateway, "pawl_observed_total{route=\"" + route + "\",would=\"" + would + "\"}");
+  }
+  // Blocks until so many requests were judged like that.
+  static bool sees(const ServeProcess& gateway, const std::string& would, int times,
+                   const std::string& route = "default") {
+    return until([&] { return seen(gateway, would, route) == times; });
+  }
+
+  [[nodiscard]] testing::Finished report(const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> command{PAWL_BINARY, "observe", "report", "--store", store_url()};
+    command.insert(command.end(), more.begin(), more.end());
+    return testing::run_program(command);
+  }
+
+  // The number a JSON pointer leads to in the report; -1 where there is none.
+  [[nodiscard]] int reported(const std::string& pointer) const {
+    const testing::Finished finished = report({"--json"});
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    const auto document = json::read(finished.out);
+    const auto path = json::parse_pointer(pointer);
+    const json::Value* found = document && path ? json::resolve(*document, *path) : nullptr;
+    EXPECT_NE(found, nullptr) << pointer << " in " << finished.out;
+    return found == nullptr ? -1 : std::stoi(found->text);
+  }
+
+  Post under(const std::string& key, const std::string& body) const {
+    Post other = payment;
+    other.key = key;
+    other.body = body;
+    return other;
+  }
+
+  void store_goes(const ServeProcess& gateway) {
+    away_ = &gateway;
+    if (GetParam() == StoreKind::postgres) return shared_postgres().stop();
+    limit_files(1);
+  }
+  void store_comes_back() {
+    if (away_ == nullptr) return;
+    GetParam() == StoreKind::postgres ? shared_postgres().start() : limit_files(RLIM_INFINITY);
+    away_ = nullptr;
+  }
+  ~Observe() override { store_comes_back(); }
+
+  class Hang {
+   public:
+    virtual ~Hang() = default;
+    virtual void end() = 0;
+  };
+  std::unique_ptr<Hang> hang_store() {
+    if (GetParam() == StoreKind::sqlite) return std::make_unique<HeldLock>(folder() / "pawl.db");
+    return std::make_unique<StoppedSessions>(database());
+  }
+
+ private:
+  class HeldLock final : public Hang {
+   public:
+    explicit HeldLock(const std::filesystem::path& file) {
+      EXPECT_EQ(sqlite3_open(file.c_str(), &handle_), SQLITE_OK);
+      sqlite3_busy_timeout(handle_, 10'000);
+      EXPECT_EQ(sqlite3_exec(handle_, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+    }
+    ~HeldLock() override { end(); }
+    void end() override { sqlite3_close(std::exchange(handle_, nullptr)); }
+
+   private:
+    sqlite3* handle_ = nullptr;
+  };
+
+  class StoppedSessions final : public Hang {
+   public:
+    explicit StoppedSessions(const std::string& database) {
+      std::istringstream pids(shared_postgres().query(
+          "SELECT string_agg(pid::text, ' ') FROM pg_stat_activity WHERE datname = '" + database +
+          "' AND pid <> pg_backend_pid()"));
+      for (pid_t pid = 0; pids >> pid;) {
+        ::kill(pid, SIGSTOP);
+        stopped_.push_back(pid);
+      }
+      EXPECT_FALSE(stopped_.empty());
+    }
+    ~StoppedSessions() override { end(); }
+    void end() override {
+      for (const pid_t pid : std::exchange(stopped_, {})) ::kill(pid, SIGCONT);
+    }
+
+   private:
+    std::vector<pid_t> stopped_;
+  };
+
+  void limit_files(rlim_t bytes) {
+    const rlimit limit{bytes, RLIM_INFINITY};
+    if (away_->pid() > 0) ::prlimit(away_->pid(), RLIMIT_FSIZE, &limit, nullptr);
+  }
+
+  const ServeProcess* away_ = nullptr;
+};
+
+TEST_P(Observe, EveryRequestIsForwardedAndAnsweredAsIfPawlWereNotThere) {
+  ServeProcess& gateway =
+      start({.policy = "mode = \"observe\"\nbody_limit = \"1KiB\"",
+             .top = "",
+             .rest = "[[route]]\nmatch = \"POST /unguarded\"\nkey = \"off\"\n"});
+  const std::string date = "Date: Tue, 15 Nov 1994 08:12:31 GMT\r\n";
+  upstream.behave([&](const ReceivedRequest& request) {
+    const std::string body = "answer to " + request.body.substr(0, 40);
+    return Behaviour::raw("HTTP/1.1 201 Created\r\n" + date +
+                          "Set-Cookie: a=b\r\nX-Payment: 7\r\nContent-Length: " +
+                          std::to_string(body.size()) + "\r\n\r\n" + body);
+  });
+  std::vector<Post> requests{payment,
+                             payment,
+                             payment,                                  // a duplicate, again
+                             under(payment.key, R"({"amount":200})"),  // reused
+                             under("", payment.body),                  // no key
+                             under("short", payment.body),             // no good key
+                             under("\"quoted-key-0123456789\";a=1", "{}"),
+                             under("another-key-0123456789", "{not json"),
+                             under("a-third-key-0123456789", std::string(5000, 'x'))};
+  requests.back().headers = {{"Content-Type", "text/plain"}, {"Content-Encoding", "gzip"}};
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const HttpAnswer watched = post(gateway.port(), requests[i]);
+    const ReceivedRequest received = upstream.requests().back();
+    Post plain = requests[i];
+    plain.path = "/unguarded";
+    const HttpAnswer passed = post(gateway.port(), plain);
+    EXPECT_EQ(watched.head, passed.head) << i;
+    EXPECT_EQ(watched.body, passed.body) << i;
+    EXPECT_EQ(watched.body, "answer to " + requests[i].body.substr(0, 40)) << i;
+    EXPECT_EQ(received.body, requests[i].body) << i;
+    EXPECT_EQ(received.header("Idempotency-Key").value_or(""), requests[i].key) << i;
+    EXPECT_EQ(upstream.count(), 2 * (i + 1)) << i;
+  }
+}
+
+TEST_P(Observe, ReportsEachKindOfFindingByRouteAndCaller) {
+  const auto caller = [](const std::string& scope, const std::string& secret) {
+    return "[[caller.api_key]]\nscope = \"" + scope + "\"\nsha256 = \"" + hex(sha256(secret)) +
+           "\"\n";
+  };
+  ServeProcess& gateway =
+      start({.policy = "mode = \"observe\"\nbody_limit = \"1KiB\"",
+             .top = "",
+             .rest = "[caller]\nfrom = \"api-key\"\n" + caller("tenant-a", "a") +
+                     caller("tenant-b", "b") +
+                     "[[route]]\nmatch = \"POST /payments\"\nname = \"payments\"\n"});
+  const auto as = [](Post post, const std::string& secret) {
+    post.headers.emplace_back("Authorization", "Bearer " + secret);
+    return post;
+  };
+  const auto sees_here = [&](const std::string& would, int times) {
+    return sees(gateway, would, times, "payments");
+  };
+  // A payment in flight, its duplicate, and its duplicate once it is done.
+  const auto gate = std::make_shared<Gate>();
+  upstream.behave([gate, held = true](const ReceivedRequest&) mutable {
+    const Behaviour paid = Behaviour::answer(201, "paid");
+    return std::exchange(held, false) ? paid.after(gate) : paid;
+  });
+  RawClient first(gateway.port());
+  first.send(to_bytes(as(payment, "a")));
+  upstream.wait_for(1);
+  EXPECT_TRUE(sees_here("created", 1));
+  EXPECT_EQ(post(gateway.port(), as(payment, "a")).status, 201);
+  EXPECT_TRUE(sees_here("in_progress", 1));
+  gate->release();
+  EXPECT_EQ(first.read_answer().status, 201);
+  EXPECT_EQ(post(gateway.port(), as(payment, "a")).status, 201);
+  EXPECT_TRUE(sees_here("replay", 1));
+  // The same key: for another request, and of another caller.
+  post(gateway.port(), as(under(payment.key, R"({"amount":7})"), "a"));
+  EXPECT_TRUE(sees_here("key_misuse", 1));
+  post(gateway.port(), as(payment, "b"));
+  EXPECT_TRUE(sees_here("created", 2));
+  // The same payment under another key, a moment later.
+  post(gateway.port(), as(under("another-key-0123456789", payment.body), "b"));
+  EXPECT_TRUE(sees_here("created", 3));
+  EXPECT_EQ(metric(gateway, "pawl_near_duplicates_total{route=\"payments\"}"), 1);
+  // What would never have got as far as a key.
+  post(gateway.port(), as(under("", "{}"), "b"));
+  post(gateway.port(), as(under("short", "{}"), "b"));
+  post(gateway.port(), as(under("a-third-key-0123456789", "{"), "b"));
+  post(gateway.port(), as(under("a-fourth-key-0123456789", std::string(2000, ' ')), "b"));
+  post(gateway.port(), payment);
+  for (const char* would :
+       {"key_missing", "key_invalid", "body_invalid", "body_too_large", "unauthenticated"}) {
+    EXPECT_TRUE(sees_here(would, 1)) << would;
+  }
+  // The upstream hung up on the first: nobody knows whether it has happened.
+  upstream.behave(Behaviour::reset());
+  const Post doubtful = as(under("a-doubtful-key-0123456789", R"({"amount":9})"), "a");
+  EXPECT_EQ(post(gateway.port(), doubtful).status, 502);
+  upstream.behave(Behaviour::answer(201, "paid"));
+  EXPECT_EQ(post(gateway.port(), doubtful).status, 201);
+  EXPECT_TRUE(sees_here("unknown", 1));
+
+  EXPECT_EQ(upstream.count(), 13U) << "all of them";
+  EXPECT_EQ(metric(gateway, "pawl_observations_dropped_total"), 0);
+  for (const auto& [pointer, number] : std::vector<std::pair<std::string, int>>{
+           {"/all/requests", 13},
+           {"/all/with_key", 9},
+           {"/all/near_duplicates", 1},
+           {"/all/would/created", 4},
+           {"/all/would/replay", 1},
+           {"/all/would/in_progress", 1},
+           {"/all/would/key_misuse", 1},
+           {"/all/would/unknown", 1},
+           {"/all/would/key_missing", 1},
+           {"/all/would/key_invalid", 1},
+           {"/all/would/body_invalid", 1},
+           {"/all/would/body_too_large", 1},
+           {"/all/would/unauthenticated", 1},
+           {"/callers/1/counts/would/replay", 1},  // (unauthenticated), tenant-a, tenant-b
+           {"/callers/2/counts/would/key_missing", 1},
+           {"/callers/2/counts/near_duplicates", 1},
+           {"/with_sync/upstream_calls_saved", 3},
+           {"/with_sync/refused", 6}}) {
+    EXPECT_EQ(reported(pointer), number) << pointer;
+  }
+  const testing::Finished text = report();
+  EXPECT_EQ(text.exit_code, 0);
+  EXPECT_THAT(text.out, HasSubstr("\nroute payments\n"));
+  EXPECT_THAT(text.out, HasSubstr("\ntenant-a "));
+  EXPECT_THAT(text.out, HasSubstr("  3 upstream calls would have been saved\n"));
+  EXPECT_THAT(text.out, HasSubstr("         1  missing key (400)\n"));
+  EXPECT_THAT(text.out, Not(HasSubstr(payment.key))) << "a key in clear";
+  EXPECT_THAT(report({"--json"}).out, Not(HasSubstr(payment.key)));
+}
+
+TEST_P(Observe, OutlivesARestartAndIsSharedByNodes) {
+  ServeProcess& gateway = start(observing);
+  post(gateway.port(), payment);
+  EXPECT_EQ(gateway.terminate(), 0) << "what it saw is written out";
+  EXPECT_EQ(reported("/all/would/created"), 1);
+  ServeProcess& restarted = start(observing);
+  post(restarted.port(), payment);
+  EXPECT_TRUE(sees(restarted, "replay", 1));
+  ServeProcess& another = start(observing);
+  post(another.port(), payment);
+  EXPECT_TRUE(sees(another, "replay", 1));
+  EXPECT_EQ(reported("/all/would/replay"), 2);
+  EXPECT_EQ(upstream.count(), 3U);
+}
+
+TEST_P(Observe, AKeyThatWasOnlyWatchedIsNewWhenTheRouteIsGuarded) {
+  ServeProcess& watching = start(observing);
+  post(watching.port(), payment);
+  post(watching.port(), payment);
+  EXPECT_TRUE(sees(watching, "replay", 1));
+  const Post doubtful = under("a-doubtful-key-0123456789", "{}");
+  upstream.behave(Behaviour::reset());
+  post(watching.port(), doubtful);
+  upstream.behave(Behaviour::answer(201, "paid"));
+  post(watching.port(), doubtful);
+  EXPECT_TRUE(sees(watching, "unknown", 1));
+  EXPECT_EQ(status_of(watching, payment.key), "404") << "there is no record of it";
+  EXPECT_EQ(watching.terminate(), 0);
+
+  ServeProcess& guarding = start();
+  for (const Post& each : {payment, doubtful}) {
+    const std::size_t before = upstream.effects(each.key);
+    const HttpAnswer executed = post(guarding.port(), each);
+    EXPECT_EQ(executed.status, 201);
+    EXPECT_EQ(executed.value("Idempotent-Replayed"), "");
+    EXPECT_EQ(post(guarding.port(), each).value("Idempotent-Replayed"), "true");
+    EXPECT_EQ(upstream.effects(each.key), before + 1);
+  }
+}
+
+TEST_P(Observe, AStoreThatIsAwayStopsNothingAndWhatWasSeenIsRecordedLater) {
+  ServeProcess& gateway = start(observing);
+  post(gateway.port(), payment);
+  EXPECT_TRUE(sees(gateway, "created", 1));
+  store_goes(gateway);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(post(gateway.port(), payment).status, 201);
+  EXPECT_TRUE(gateway.wait_for_text("what observe mode sees cannot be recorded"));
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(post(gateway.port(), payment).status, 201);
+  EXPECT_EQ(upstream.count(), 41U);
+  EXPECT_EQ(get(gateway.admin_port(), "/readyz").status, 200) << "nothing depends on the store";
+  EXPECT_EQ(seen(gateway, "replay"), 0);
+  store_comes_back();
+  EXPECT_TRUE(sees(gateway, "replay", 40));
+  EXPECT_EQ(metric(gateway, "pawl_observations_dropped_total"), 0);
+  EXPECT_EQ(reported("/all/requests"), 41);
+}
+
+TEST_P(Observe, AStoreThatIsAwayDoesNotHoldUpTheEnd) {
+  ServeProcess& gateway = start(observing);
+  store_goes(gateway);
+  EXPECT_EQ(post(gateway.port(), payment).status, 201);
+  EXPECT_EQ(gateway.terminate(), 0);
+  EXPECT_EQ(upstream.count(), 1U);
+}
+
+TEST_P(Observe, ABodyFarOverTheLimitIsStreamed) {
+  ServeProcess& gateway =
+      start({.policy = "mode = \"observe\"\nbody_limit = \"64KiB\"", .top = "", .rest = ""});
+  const std::string large(3 << 20, 'x');
+  RawClient client(gateway.port());
+  client.send("POST /upload HTTP/1.1\r\nHost: a\r\nIdempotency-Key: " + payment.key +
+              "\r\nTransfer-Encoding: chunked\r\n\r\n300000\r\n" + large + "\r\n0\r\n\r\n");
+  EXPECT_EQ(client.read_answer().status, 201);
+  EXPECT_EQ(upstream.requests().front().body, large);
+  EXPECT_TRUE(sees(gateway, "body_too_large", 1));
+}
+
+TEST_P(Observe, AnUnreachableUpstreamIsToldAndNotJudged) {
+  const Settings nowhere{
+      .policy = "mode = \"observe\"", .top = "", .rest = "", .upstream = "http://127.0.0.1:1"};
+  ServeProcess& gateway = start(nowhere);
+  EXPECT_EQ(post(gateway.port(), payment).status, 502);
+  EXPECT_TRUE(sees(gateway, "not_read", 1));
+  EXPECT_EQ(reported("/with_sync/not_judged"), 1);
+}
+
+TEST_P(Observe, AmbiguousMessagesAreStillRefused) {
+  ServeProcess& gateway = start(observing);
+  RawClient client(gateway.port());
+  client.send(
+      "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}");
+  EXPECT_EQ(client.read_answer().status, 400);
+  EXPECT_EQ(upstream.count(), 0U);
+}
+
+TEST_P(Observe, APolicyDocumentSaysThatNothingIsEnforced) {
+  ServeProcess& gateway = start(observing);
+  const std::string document = get(gateway.port(), "/_pawl/v1/policy").body;
+  EXPECT_THAT(document, HasSubstr(R"("mode":"observe")"));
+  EXPECT_THAT(document, HasSubstr(R"("enforced":false)"));
+}
+
+TEST_P(Observe, TheReportSaysWhatIsWrong) {
+  const testing::Finished since = report({"--since", "yesterday"});
+  EXPECT_EQ(since.exit_code, 64);
+  EXPECT_THAT(since.err, HasSubstr("like 30m, 24h or 7d"));
+  ServeProcess& gateway = start(observing);
+  EXPECT_THAT(report().out, HasSubstr("Nothing. Is there traffic"));
+  post(gateway.port(), payment);
+  EXPECT_TRUE(sees(gateway, "created", 1));
+  EXPECT_EQ(report({"--route", "default"}).exit_code, 0);
+  const testing::Finished other = report({"--route", "paymens"});
+  EXPECT_EQ(other.exit_code, 1);
+  EXPECT_THAT(other.err, HasSubstr("observed routes: \"default\""));
+  const testing::Finished missing =
+      testing::run_program({PAWL_BINARY, "observe", "report", "--store", "sqlite:/no/such.db"});
+  EXPECT_EQ(missing.exit_code, 1);
+  EXPECT_THAT(missing.err, HasSubstr("there is no file \"/no/such.db\""));
+  EXPECT_THAT(report({"--help"}).out, HasSubstr("Example: pawl observe report"));
+}
+
+// Neither answers nor refuses: PostgreSQL's processes are stopped, SQLite's write lock is held.
+TEST_P(Observe, AStoreThatHangsStopsNothing) {
+  ServeProcess& gateway = start(observing);
+  post(gateway.port(), payment);
+  EXPECT_TRUE(sees(gateway, "created", 1));
+  const std::unique_ptr<Hang> hang = hang_store();
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(post(gateway.port(), payment).status, 201);
+  EXPECT_TRUE(gateway.wait_for_text("what observe mode sees cannot be recorded"));
+  EXPECT_EQ(post(gateway.port(), payment).status, 201);
+  EXPECT_EQ(upstream.count(), 22U);
+  hang->end();
+  EXPECT_TRUE(sees(gateway, "replay", 21));
+  EXPECT_EQ(metric(gateway, "pawl_observations_dropped_total"), 0);
+}
+
+PAWL_ON_EVERY_STORE(Observe);
+
+}  // namespace
+}  // namespace pawl::e2e
