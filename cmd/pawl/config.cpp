@@ -84,6 +84,13 @@ int audit(const std::string& path) {
     line(route.match, guard_of(route.policy, route.method));
   }
   line("(any other)", guard_of(read->config.policy, "*"));
+  const config::KeyApi& api = read->config.key_api;
+  if (!api.callers.empty()) {
+    std::string callers;
+    for (const std::string& name : api.callers) callers += (callers.empty() ? "" : ", ") + name;
+    line("(key API)", "owner and fence, for " + callers +
+                          "; a lapsed lease: " + std::string(to_text(api.policy.on_lease_expiry)));
+  }
   return exit_ok;
 }
 

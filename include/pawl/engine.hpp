@@ -60,6 +60,20 @@ struct Settlement {
   bool uncommitted = false;  // a 2xx of a transactional route whose service did not complete
 };
 
+// What an owner outside of this process holds, as it names it with every write (the key API).
+struct Grant {
+  Scope scope;
+  Key key;
+  Owner owner;
+  Fence fence;
+};
+
+// What became of such an owner's write.
+struct GrantWrite {
+  bool done = false;              // as it was asked for, by this call or by an earlier one
+  std::optional<Record> current;  // the record now; where not done, nothing of it was changed
+};
+
 struct NotFound {};
 using ResolveFailure = std::variant<StoreError, ResolveRefusal, NotFound>;
 
@@ -99,8 +113,26 @@ class Engine {
 
   Task<StoreResult<Reservation>> reserve(const Request& request, const Policy& policy);
 
+  // For an owner outside of this process, under the token it brings. Repeating it is harmless: it
+  // is granted again what it holds. What could not be confirmed is left to its lease, since the
+  // same token may have been granted it through another node.
+  Task<StoreResult<Reservation>> reserve_for(Owner owner, const Request& request,
+                                             const Policy& policy);
+
   // What reserve would find, with nothing written. Nothing: it would be new work.
   Task<StoreResult<std::optional<Reservation>>> peek(const Request& request, const Policy& policy);
+  Task<StoreResult<std::optional<Reservation>>> peek_for(Owner owner, const Request& request,
+                                                         const Policy& policy);
+
+  // Writes of such an owner. Refused (not done, nothing changed) unless the record has its token
+  // and its fence; a refused answer is kept as evidence. Each may be repeated.
+  //
+  // The outcome, from in_progress or, late, from unknown and failed_retryable.
+  Task<StoreResult<GrantWrite>> settle_for(Grant grant, const Outcome& outcome,
+                                           SettleOptions options);
+  // The lease anew and, where given, the recovery point.
+  Task<StoreResult<GrantWrite>> renew_for(Grant grant,
+                                          std::optional<std::string> recovery_point = {});
 
   // Starts keeping a reservation's lease. Hold it until settled; dropping it stops the renewal.
   std::shared_ptr<Lease> hold(Record record);
@@ -141,6 +173,12 @@ class Engine {
   };
 
   Attempt new_attempt();
+  Attempt attempt_of(Owner owner);
+  Task<StoreResult<Reservation>> reserve_as(Attempt attempt, const Request& request,
+                                            const Policy& policy);
+  Task<StoreResult<Done>> need_time();
+  Task<StoreResult<Done>> keep_refused(const Grant& grant, const Record& current,
+                                       const Outcome& outcome, const SettleOptions& options);
   Task<StoreResult<Reservation>> look_up(const Request& request, const Policy& policy,
                                          const Attempt& attempt);
   Task<StoreResult<std::optional<Reservation>>> look_at(const Request& request,
@@ -164,6 +202,7 @@ class Engine {
   Metrics& metrics_;
   EngineOptions options_;
   StoreTime time_;
+  std::size_t sweep_rows_;  // how far a sweep looks
   std::list<std::weak_ptr<Lease>> leases_;
   std::list<Orphan> orphans_;
 };

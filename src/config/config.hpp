@@ -66,6 +66,14 @@ struct Route {
   RoutePolicy policy;
 };
 
+// [key_api]: for programs that are not proxied. Off until callers are listed.
+struct KeyApi {
+  KeyApi() { policy.body_limit = std::size_t{2} << 20; }  // an answer to keep, as JSON may spell it
+
+  std::vector<std::string> callers;
+  RoutePolicy policy;  // of it only what key_api_settings names
+};
+
 struct ApiKey {
   std::string scope;
   std::string sha256;  // lower-case hexadecimal
@@ -129,6 +137,7 @@ struct Config {
   FingerprintSecrets fingerprint_secrets;  // empty until load_secrets has read the files
   RoutePolicy policy;                      // of every request that no route matches
   std::vector<Route> routes;
+  KeyApi key_api;
 };
 
 }  // namespace pawl::config

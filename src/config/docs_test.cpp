@@ -4,6 +4,7 @@
 
 #include "src/config/caller.hpp"
 #include "src/config/files.hpp"
+#include "src/config/key_api.hpp"
 #include "src/config/policy_settings.hpp"
 #include "src/config/read_for_tests.hpp"
 #include "src/config/serving.hpp"
@@ -41,6 +42,7 @@ TEST(ConfigurationPage, HasEverySettingWithItsDefault) {
   expect_rows("`[admin]`", admin_settings(), Admin{});
   expect_rows("`[limits]`", limits_settings(), Limits{});
   expect_rows("`[policy]`, and each `[[route]]`", policy_settings(), RoutePolicy{});
+  expect_rows("`[key_api]`", key_api_settings(), KeyApi{});
   for (const std::string_view name : caller_names()) {
     EXPECT_THAT(page(), HasSubstr("`" + std::string(name) + "`"));
   }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "src/config/caller.hpp"
+#include "src/config/key_api.hpp"
 #include "src/config/nearest.hpp"
 #include "src/config/policy_settings.hpp"
 #include "src/config/tables.hpp"
@@ -20,7 +21,8 @@ struct Place {
 const std::vector<Place>& places() {
   static const std::vector<Place> all = [] {
     std::vector<std::string_view> top = names_of(top_settings());
-    top.insert(top.end(), {"admin", "caller", "policy", "route", "limits", "fingerprint_secret"});
+    top.insert(top.end(),
+               {"admin", "caller", "policy", "route", "limits", "fingerprint_secret", "key_api"});
     std::vector<std::string_view> route = names_of(policy_settings());
     route.insert(route.end(), {"match", "name"});
     return std::vector<Place>{
@@ -32,6 +34,7 @@ const std::vector<Place>& places() {
         {api_key_table, {"scope", "sha256"}},
         {limits_table, names_of(limits_settings())},
         {secret_table, {"id", "file"}},
+        {key_api_table, names_of(key_api_settings())},
         {fingerprint_table, {"include", "exclude"}},
     };
   }();
@@ -57,6 +60,7 @@ std::string home_of(std::string_view name) {
   for (const Place& place : places()) {
     if (!has(place, name)) continue;
     if (place.where == top_level) return "at the top of the file, before the first [table]";
+    if (place.where == key_api_table && !home.empty()) continue;  // borrowed from [policy]
     home += (home.empty() ? "in " : " or ") + std::string(place.where);
   }
   return home;

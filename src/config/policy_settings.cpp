@@ -195,15 +195,19 @@ RoutePolicy read_policy(std::span<const Node* const> tables, Findings& findings)
   return policy;
 }
 
-void check_policy(const Node& table, const RoutePolicy& policy, const Caller& caller,
-                  Findings& findings) {
+void check_proxied(const Node& table, const RoutePolicy& policy, Findings& findings) {
   if (const Node* node = table.find("on_lease_expiry");
       node != nullptr && policy.on_lease_expiry == OnLeaseExpiry::resume) {
     complain({"on_lease_expiry", *node},
-             "a proxied request has no recovery point to resume from (flows of libpawl have); it "
+             "a proxied request has no recovery point to resume from (flows of libpawl and the key "
+             "API have); it "
              "must be \"unknown\" or \"retry\"",
              findings);
   }
+}
+
+void check_policy(const Node& table, const RoutePolicy& policy, const Caller& caller,
+                  Findings& findings) {
   if (const Node* node = first_of(table, {"max_request_age", "request_time"});
       node != nullptr && policy.max_request_age) {
     if (policy.request_time.empty()) {

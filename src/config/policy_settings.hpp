@@ -16,6 +16,9 @@ const Settings<RoutePolicy>& policy_settings();
 // table only: the others were read before.
 RoutePolicy read_policy(std::span<const Node* const> tables, Findings& findings);
 
+// What makes no sense for a request that is forwarded.
+void check_proxied(const Node& table, const RoutePolicy& policy, Findings& findings);
+
 // What one value cannot show: settings that need another, and the ones to warn of. Looks at what
 // `table` says itself; `policy` is what came out.
 void check_policy(const Node& table, const RoutePolicy& policy, const Caller& caller,

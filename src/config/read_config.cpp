@@ -4,6 +4,7 @@
 
 #include "src/config/caller.hpp"
 #include "src/config/files.hpp"
+#include "src/config/key_api.hpp"
 #include "src/config/known_names.hpp"
 #include "src/config/policy_settings.hpp"
 #include "src/config/routes.hpp"
@@ -72,6 +73,7 @@ void read_policies(const Node& document, Config& config, Findings& findings) {
   if (defaults != nullptr) {
     check_names(*defaults, policy_table, findings);
     config.policy = read_policy(std::vector{defaults}, findings);
+    check_proxied(*defaults, config.policy, findings);
     check_policy(*defaults, config.policy, config.caller, findings);
   }
   if (const Node* list = document.find("route")) {
@@ -116,6 +118,9 @@ Expected<Read, Troubles> read_config(std::string_view text, std::string_view fil
     config.fingerprint_secret_files = read_secret_files(*list, findings);
   }
   read_policies(*document, config, findings);
+  if (const Node* table = table_at(*document, "key_api", findings)) {
+    config.key_api = read_key_api(*table, config.caller, findings);
+  }
   check_together(*document, config, findings);
   if (findings.has_errors()) return Unexpected{findings.errors()};
   return Read{std::move(config), findings.warnings()};
@@ -129,6 +134,10 @@ Expected<Read, Troubles> read_config_file(const std::string& path) {
   Expected<std::vector<ApiKey>, Troubles> keys = read_keys_file(read->config.caller.keys_file);
   if (!keys) return Unexpected{keys.error()};
   read->config.caller.api_keys = std::move(*keys);
+  for (const std::string& name : read->config.key_api.callers) {
+    const std::string must = check_key_api_caller(name, read->config.caller);
+    if (!must.empty()) return Unexpected{Troubles{{path, 0, 0, must}}};
+  }
   return read;
 }
 

@@ -44,6 +44,7 @@ Route read_route(const Node& table, const Node* defaults, const Caller& caller,
   const std::vector<const Node*> tables =
       defaults != nullptr ? std::vector{defaults, &table} : std::vector{&table};
   route.policy = read_policy(tables, findings);
+  check_proxied(table, route.policy, findings);
   check_policy(table, route.policy, caller, findings);
   if (route.policy.key_scope == KeyScope::caller_route && name == nullptr) {
     const Node* scope = table.find("key_scope");

@@ -1,6 +1,7 @@
 #include "src/config/show.hpp"
 
 #include "src/config/caller.hpp"
+#include "src/config/key_api.hpp"
 #include "src/config/policy_settings.hpp"
 #include "src/config/tables.hpp"
 
@@ -53,6 +54,9 @@ std::string show(const Config& config, Secrets secrets) {
   }
   text += "\n[policy]\n" + lines(policy_settings(), config.policy);
   for (const Route& route : config.routes) text += show_route(route, config.policy);
+  if (!config.key_api.callers.empty()) {
+    text += "\n[key_api]\n" + lines(key_api_settings(), config.key_api);
+  }
   return text;
 }
 

@@ -70,8 +70,9 @@ Verdict decide_in_progress(const Record& record, const InProgress& held, const R
   const bool at_its_end = attempt.now == held.locked_until;
   const bool alive = attempt.now < held.locked_until || !attempt.clock_trusted ||
                      (at_its_end && mutant(Mutant::lease_alive_at_its_end));
-  // Our own claim, confirmed late: nothing was sent under it yet.
-  if (record.owner == attempt.owner) {
+  // Our own claim, confirmed late: nothing was sent under it yet. One from outside is confirmed for
+  // as long as its lease holds: whoever repeats it then is still the one who was granted it.
+  if (record.owner == attempt.owner && (alive || !attempt.may_have_acted)) {
     if (alive) return {Execute{}, {}};
     Record next = record;
     next.state = InProgress{attempt.now, attempt.now + record.policy.lease};

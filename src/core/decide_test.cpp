@@ -34,9 +34,10 @@ struct Case {
   Mode mode_then;
   Mode mode_today;
   bool clock_trusted;
+  bool outside;  // the owner's token is a client's
 };
 
-constexpr std::size_t case_count = std::size_t{6} * 3 * 3 * 3 * 3 * 2 * 2 * 2 * 2 * 3 * 2;
+constexpr std::size_t case_count = std::size_t{6} * 3 * 3 * 3 * 3 * 2 * 2 * 2 * 2 * 3 * 2 * 2;
 
 Case nth_case(std::size_t n) {
   const auto pick = [&n](std::size_t size) {
@@ -54,7 +55,8 @@ Case nth_case(std::size_t n) {
               .own = pick(2) == 1,
               .mode_then = static_cast<Mode>(pick(2)),
               .mode_today = static_cast<Mode>(pick(3)),
-              .clock_trusted = pick(2) == 1};
+              .clock_trusted = pick(2) == 1,
+              .outside = pick(2) == 1};
 }
 
 // What the rows of the table say.
@@ -90,8 +92,10 @@ constexpr std::array table{
     Row{"any, other fingerprint", [](const Case& c) { return c.meaning == Meaning::other; },
         Does::misuse},
     Row{"completed", [](const Case& c) { return c.status == Status::completed; }, Does::replay},
-    Row{"in_progress, our own claim read back", [](const Case& c) { return running(c) && c.own; },
-        Does::own_claim},
+    Row{"in_progress, our own claim read back",
+        [](const Case& c) { return running(c) && c.own && !c.outside; }, Does::own_claim},
+    Row{"in_progress, the grant of a client that asks again",
+        [](const Case& c) { return running(c) && c.own && !lease_over(c); }, Does::own_claim},
     Row{"in_progress, lease alive", [](const Case& c) { return running(c) && !lease_over(c); },
         Does::wait},
     Row{"in_progress, lease over, unknown",
@@ -137,7 +141,10 @@ State state_in(const Case& c, Instant now) {
 Scene scene_of(const Case& c) {
   const Instant now = some_time();
   Scene scene;
-  scene.attempt = {.owner = Owner{"us"}, .now = now, .clock_trusted = c.clock_trusted};
+  scene.attempt = {.owner = Owner{"us"},
+                   .now = now,
+                   .clock_trusted = c.clock_trusted,
+                   .may_have_acted = c.outside};
   scene.today.expired = c.expired_today;
   scene.today.mode = c.mode_today;
   scene.today.lease = 20s;
@@ -260,6 +267,8 @@ std::string_view broken_promise(const Scene& s, const Case& c, const Verdict& ve
   if (c.status == Status::unknown && (executes || writes)) return "unknown left without resolve";
   if (c.status == Status::completed && !over && (executes || writes)) return "completed changed";
   if (c.meaning == Meaning::other && !over && (executes || writes)) return "misuse had an effect";
+  const bool silent = c.outside && running(c) && lease_over(c);
+  if (silent && executes && after.fence == s.record.fence) return "granted again in silence";
   const bool by_time = !c.clock_trusted && !c.own && c.status != Status::failed_retryable;
   if (by_time && (executes || writes)) return "a clock that jumped made the key new";
   return "";

@@ -12,6 +12,8 @@
 namespace pawl {
 namespace {
 
+constexpr std::string_view found_not_executed = "resolved: not executed";
+
 // It may have happened; on a transactional route releasing the record makes its commit impossible.
 Settling sent_unanswered(const StoredPolicy& policy) {
   if (mutant(Mutant::lost_may_run_again)) return Settling::release;
@@ -171,11 +173,15 @@ Evidence evidence_of(const Outcome& outcome) {
 }
 
 Settling classify(const Outcome& outcome, const StoredPolicy& policy) {
-  return std::visit(
-      Overloaded{[](const NotSent&) { return Settling::release; },
-                 [&](const Lost&) { return sent_unanswered(policy); },
-                 [&](const Answered& answer) { return classify_answer(answer.response, policy); }},
-      outcome);
+  return std::visit(Overloaded{[](const NotSent&) { return Settling::release; },
+                               [&](const Lost&) { return sent_unanswered(policy); },
+                               [&](const Answered& answer) {
+                                 const int status = answer.response.status;
+                                 if (answer.is_final && status >= 200 && status <= 599)
+                                   return Settling::complete;
+                                 return classify_answer(answer.response, policy);
+                               }},
+                    outcome);
 }
 
 StoredResponse storable(const Response& response, const SettleOptions& options) {
@@ -281,8 +287,12 @@ Expected<Record, ResolveRefusal> resolved(const Record& record, const Finding& f
   if (early && !mutant(Mutant::resolved_too_early)) {
     return Unexpected{ResolveRefusal::too_early};
   }
-  release(next, "resolved: not executed", now);
+  release(next, std::string(found_not_executed), now);
   return next;
+}
+
+bool released_by_finding(const Record& record) {
+  return status_of(record) == Status::failed_retryable && record.last_error == found_not_executed;
 }
 
 }  // namespace pawl

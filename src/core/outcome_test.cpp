@@ -99,6 +99,17 @@ TEST(Classify, FollowsTheTableForEveryOutcomeAndPolicy) {
   }
 }
 
+TEST(Classify, WhatItsOwnerCallsTheAnswerIsTheAnswer) {
+  for (const StoredPolicy& policy : every_policy()) {
+    for (const int status : {200, 302, 404, 429, 500, 502, 503, 504, 599}) {
+      const Outcome said = Answered{{status, {{"Retry-After", "7"}}, "x"}, true};
+      EXPECT_EQ(classify(said, policy), Settling::complete) << status;
+    }
+    const Outcome none = Answered{{199, {}, "x"}, true};
+    EXPECT_NE(classify(none, policy), Settling::complete) << "no final HTTP status";
+  }
+}
+
 TEST(Classify, EvidenceSaysHowFarItGot) {
   EXPECT_EQ(evidence_of(NotSent{""}), Evidence::not_sent);
   EXPECT_EQ(evidence_of(Lost{}), Evidence::sent);
@@ -327,6 +338,19 @@ TEST(Resolved, NotExecutedIsTooEarlyUntilTheUpstreamTimeoutAfterTheLease) {
   EXPECT_EQ(next->state, State(FailedRetryable{}));
   EXPECT_EQ(next->fence, record.fence);
   EXPECT_EQ(next->owner, Owner{"operator"});
+}
+
+TEST(Resolved, OnlyAFindingThatNothingHappenedIsToldFromOtherReleases) {
+  const Record unknown = in_state(an_in_progress_record(), Status::unknown, some_time());
+  const auto released = resolved(unknown, FoundNotExecuted{}, Owner{"finder"}, some_time() + 1h);
+  ASSERT_TRUE(released);
+  EXPECT_TRUE(released_by_finding(*released));
+  const Record held = an_in_progress_record();
+  EXPECT_FALSE(released_by_finding(held));
+  EXPECT_FALSE(released_by_finding(settled(held, NotSent{"why"}, some_time(), {})));
+  EXPECT_FALSE(
+      released_by_finding(settled(held, NotSent{"resolved: not executed"}, some_time(), {})))
+      << "an owner cannot say so";
 }
 
 TEST(Resolved, FoundAnswerIsKeptForTheWholeRetentionHoweverLateItIs) {

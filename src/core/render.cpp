@@ -20,7 +20,7 @@ struct ProblemType {
 };
 
 // One row per type, in the order of the enumeration. Titles never change: clients may show them.
-constexpr std::array<ProblemType, 24> problem_types{{
+constexpr std::array<ProblemType, 25> problem_types{{
     {Problem::key_missing, "key-missing", 400, false, "Idempotency-Key is missing",
      "This operation needs an Idempotency-Key header. Send a random one, such as a UUID, and "
      "repeat "
@@ -81,6 +81,8 @@ constexpr std::array<ProblemType, 24> problem_types{{
      "The same request came under another key a moment ago. Retry under that key; if a second one "
      "is "
      "meant, make it later."},
+    {Problem::stale_fence, "stale-fence", 409, false, "The key is not held under this fence",
+     "Another owner has it by now, or it is settled. Nothing was changed."},
 }};
 
 const ProblemType& type_of(Problem problem) {

@@ -52,6 +52,7 @@ const std::vector<Row>& problem_table() {
       {not_implemented, "not-implemented", 501, false},
       {version_not_supported, "version-not-supported", 505, false},
       {near_duplicate, "near-duplicate", 409, false},
+      {stale_fence, "stale-fence", 409, false},
   };
   return table;
 }

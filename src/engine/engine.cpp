@@ -6,7 +6,12 @@ namespace pawl {
 
 Engine::Engine(Store& store, Clock& clock, Entropy& entropy, Metrics& metrics,
                EngineOptions options)
-    : store_(store), clock_(clock), entropy_(entropy), metrics_(metrics), options_(options) {}
+    : store_(store),
+      clock_(clock),
+      entropy_(entropy),
+      metrics_(metrics),
+      options_(options),
+      sweep_rows_(options.pass_rows_max) {}
 
 // An answer that took long says too little to date anything by: until there was a quick one it is
 // asked again.
@@ -32,7 +37,21 @@ Task<StoreResult<Done>> Engine::sync_time() {
 Attempt Engine::new_attempt() {
   return Attempt{.owner = entropy_.new_owner(),
                  .now = time_.at(clock_.now()),
-                 .clock_trusted = time_.trusted()};
+                 .clock_trusted = time_.trusted(),
+                 .may_have_acted = false};
+}
+
+Attempt Engine::attempt_of(Owner owner) {
+  return Attempt{.owner = std::move(owner),
+                 .now = time_.at(clock_.now()),
+                 .clock_trusted = time_.trusted(),
+                 .may_have_acted = true};
+}
+
+// Asked again where it is not trusted: it may be right by now.
+Task<StoreResult<Done>> Engine::need_time() {
+  if (time_.known() && time_.trusted()) co_return Done{};
+  co_return co_await sync_time();
 }
 
 // Every write goes through one of these two: each brings the store's time back.

@@ -3,9 +3,9 @@
 #include "pawl/core/check.hpp"
 #include "pawl/core/mutant.hpp"
 #include "pawl/engine.hpp"
+#include "src/engine/renewal.hpp"
 
 namespace pawl {
-namespace {
 
 Replacement renewal_of(const Record& held, Instant now) {
   Record next = held;
@@ -15,8 +15,6 @@ Replacement renewal_of(const Record& held, Instant now) {
   next.state = InProgress{.locked_at = lease.locked_at, .locked_until = until};
   return Replacement{std::move(next), guard_of(held), std::nullopt};
 }
-
-}  // namespace
 
 // When the lease is over by this node's clock. The lease was dated by an estimate that is behind
 // the store, so its end comes sooner than that estimate says: what counts is the store's time at

@@ -25,7 +25,7 @@ Task<StoreResult<PassReport>> Engine::sweep() {
   const StoreResult<Done> synced = co_await sync_time();
   if (!synced) co_return Unexpected{synced.error()};
   if (!time_.trusted()) co_return PassReport{};
-  const PassQuery query{.now = time_.at(clock_.now()), .rows_max = options_.pass_rows_max};
+  const PassQuery query{.now = time_.at(clock_.now()), .rows_max = sweep_rows_};
   const StoreResult<std::vector<Record>> rows = co_await store_.lapsed(query);
   if (!rows) co_return Unexpected{rows.error()};
   const Instant now = time_.at(clock_.now());
@@ -37,6 +37,11 @@ Task<StoreResult<PassReport>> Engine::sweep() {
     if (next) batch.push_back({std::move(*next), guard_of(record), std::nullopt});
   }
   PassReport report{.seen = rows->size(), .changed = 0};
+  // What waits to be resumed stays where it is, first in line: a page full of it must not keep the
+  // rest from being seen.
+  const bool only_waiting = batch.empty() && rows->size() == sweep_rows_;
+  sweep_rows_ = only_waiting ? std::min(sweep_rows_ * 2, options_.pass_rows_max * 64)
+                             : options_.pass_rows_max;
   if (batch.empty()) co_return report;
   const std::vector<StoreResult<Written>> results = co_await store_.replace(std::move(batch));
   for (const StoreResult<Written>& written : results) {

@@ -6,11 +6,22 @@
 namespace pawl {
 
 Task<StoreResult<Reservation>> Engine::reserve(const Request& request, const Policy& policy) {
-  if (!time_.known() || !time_.trusted()) {
-    const StoreResult<Done> synced = co_await sync_time();
-    if (!synced) co_return Unexpected{synced.error()};
-  }
-  Attempt attempt = new_attempt();
+  const StoreResult<Done> ready = co_await need_time();
+  if (!ready) co_return Unexpected{ready.error()};
+  const Attempt attempt = new_attempt();
+  co_return co_await reserve_as(attempt, request, policy);
+}
+
+Task<StoreResult<Reservation>> Engine::reserve_for(Owner owner, const Request& request,
+                                                   const Policy& policy) {
+  const StoreResult<Done> ready = co_await need_time();
+  if (!ready) co_return Unexpected{ready.error()};
+  const Attempt attempt = attempt_of(std::move(owner));
+  co_return co_await reserve_as(attempt, request, policy);
+}
+
+Task<StoreResult<Reservation>> Engine::reserve_as(Attempt attempt, const Request& request,
+                                                  const Policy& policy) {
   const bool reserves_anyway = mutant(Mutant::reserved_by_wrong_clock);
   if (!attempt.clock_trusted && !reserves_anyway) {
     co_return co_await look_up(request, policy, attempt);
@@ -38,7 +49,7 @@ Task<StoreResult<Reservation>> Engine::reserve(const Request& request, const Pol
     }
     if (verdict && !verdict->next) {
       Record& current = *written->current;
-      const bool ours_but_refused = current.owner == attempt.owner &&
+      const bool ours_but_refused = current.owner == attempt.owner && !attempt.may_have_acted &&
                                     kind_of(verdict->decision) == DecisionKind::undetermined;
       if (!ours_but_refused) {
         // A write of ours in doubt may still arrive, should this row go before it does.
@@ -78,6 +89,8 @@ Task<StoreResult<Reservation>> Engine::reserve(const Request& request, const Pol
 void Engine::remember_orphan(const Scope& scope, const Key& key, const StoredPolicy& policy,
                              const Attempt& attempt) {
   if (mutant(Mutant::orphan_forgotten)) return;
+  // An owner outside asks again itself; and it may act by a grant that another node confirmed.
+  if (attempt.may_have_acted) return;
   const BootTime forget_at = clock_.now() + policy.lease + policy.upstream_timeout;
   orphans_.push_back({scope, key, attempt.owner, forget_at});
 }
@@ -100,6 +113,16 @@ Task<StoreResult<std::optional<Reservation>>> Engine::peek(const Request& reques
     if (!synced) co_return Unexpected{synced.error()};
   }
   const Attempt attempt = new_attempt();
+  co_return co_await look_at(request, policy, attempt);
+}
+
+Task<StoreResult<std::optional<Reservation>>> Engine::peek_for(Owner owner, const Request& request,
+                                                               const Policy& policy) {
+  if (!time_.known()) {
+    const StoreResult<Done> synced = co_await sync_time();
+    if (!synced) co_return Unexpected{synced.error()};
+  }
+  const Attempt attempt = attempt_of(std::move(owner));
   co_return co_await look_at(request, policy, attempt);
 }
 

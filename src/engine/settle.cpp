@@ -67,8 +67,10 @@ bool may_have_acted(const Outcome& outcome, const StoredPolicy& policy) {
 // reconcile that is hours off would outlive the error.
 Instant Engine::settling_time(const Lease& lease) const {
   const BootTime now = clock_.now();
-  if (time_.trusted() || mutant(Mutant::settled_by_wrong_clock)) return time_.at(now);
-  return std::get<InProgress>(lease.record->state).locked_until + (now - lease.ends);
+  const auto* held = std::get_if<InProgress>(&lease.record->state);
+  const bool undated = held == nullptr;  // a grant settled late: there is no lease to go by
+  if (time_.trusted() || undated || mutant(Mutant::settled_by_wrong_clock)) return time_.at(now);
+  return held->locked_until + (now - lease.ends);
 }
 
 Task<StoreResult<Settlement>> Engine::settle(Lease& lease, const Outcome& outcome) {

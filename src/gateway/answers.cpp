@@ -30,42 +30,45 @@ std::size_t bytes_of(const Record& record, const Outcome& outcome) {
 }  // namespace
 
 Response Gateway::render_guarded(Passage& passage, const Guarded& guarded) {
-  return std::visit(
-      Overloaded{[&](const Refused& refused) {
-                   shared_.breaker.succeeded();
-                   shared_.metrics.duplicate(passage.scope.text);
-                   const Reservation& found = refused.reservation;
-                   const DecisionKind kind = kind_of(found.decision);
-                   passage.decided = kind;
-                   passage.line.decision = to_text(kind);
-                   if (kind == DecisionKind::replay) {
-                     shared_.cache.keep(found.record);
-                     shared_.metrics.replayed(/*from_memory=*/false);
-                   }
-                   if (kind == DecisionKind::misuse) shared_.metrics.misuse();
-                   passage.request_id = kind == DecisionKind::replay
-                                            ? pawl::request_id(found.record)
-                                            : new_request_id();
-                   return render(found.decision, found.record, passage.dialect());
-                 },
-                 [&](const Executed& executed) {
-                   if (executed.settlement) {
-                     shared_.breaker.succeeded();
-                   } else if (is_away(executed.settlement.error())) {
-                     shared_.breaker.failed(clock_.now());
-                   }
-                   passage.decided = DecisionKind::execute;
-                   passage.line.decision = to_text(DecisionKind::execute);
-                   passage.line.evidence = to_text(evidence_of(executed.outcome));
-                   return render_executed(passage, executed);
-                 },
-                 [&](const Unreserved& unreserved) {
-                   passage.line.trouble = to_text(unreserved.error);
-                   if (is_away(unreserved.error)) shared_.breaker.failed(clock_.now());
-                   ProblemDetails failed{Problem::store_unavailable, "", {}, Breaker::retry_after};
-                   return problem(passage, std::move(failed));
-                 }},
-      guarded);
+  return std::visit(Overloaded{[&](const Refused& refused) {
+                                 shared_.breaker.succeeded();
+                                 shared_.metrics.duplicate(passage.scope.text);
+                                 const Reservation& found = refused.reservation;
+                                 const DecisionKind kind = kind_of(found.decision);
+                                 passage.decided = kind;
+                                 passage.line.decision = to_text(kind);
+                                 if (kind == DecisionKind::replay) {
+                                   shared_.cache.keep(found.record);
+                                   shared_.metrics.replayed(/*from_memory=*/false);
+                                 }
+                                 if (kind == DecisionKind::misuse) shared_.metrics.misuse();
+                                 passage.request_id = kind == DecisionKind::replay
+                                                          ? pawl::request_id(found.record)
+                                                          : new_request_id();
+                                 return render(found.decision, found.record, passage.dialect());
+                               },
+                               [&](const Executed& executed) {
+                                 if (executed.settlement) {
+                                   shared_.breaker.succeeded();
+                                 } else if (is_away(executed.settlement.error())) {
+                                   shared_.breaker.failed(clock_.now());
+                                 }
+                                 passage.decided = DecisionKind::execute;
+                                 passage.line.decision = to_text(DecisionKind::execute);
+                                 passage.line.evidence = to_text(evidence_of(executed.outcome));
+                                 return render_executed(passage, executed);
+                               },
+                               [&](const Unreserved& unreserved) {
+                                 return store_failed(passage, unreserved.error);
+                               }},
+                    guarded);
+}
+
+Response Gateway::store_failed(Passage& passage, StoreError error, std::string detail) {
+  passage.line.trouble = to_text(error);
+  if (is_away(error)) shared_.breaker.failed(clock_.now());
+  ProblemDetails failed{Problem::store_unavailable, std::move(detail), {}, Breaker::retry_after};
+  return problem(passage, std::move(failed));
 }
 
 Response Gateway::render_executed(Passage& passage, const Executed& executed) {

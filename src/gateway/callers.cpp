@@ -53,4 +53,6 @@ Scope scope_of(std::string_view caller, const config::Route& route) {
   return Scope{std::move(text)};
 }
 
+Scope api_scope_of(std::string_view caller) { return Scope{"api:" + escaped(caller)}; }
+
 }  // namespace pawl::gateway

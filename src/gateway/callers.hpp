@@ -32,4 +32,8 @@ class Callers {
 // pairs never make the same text, and it is visible ASCII whatever they are made of.
 Scope scope_of(std::string_view caller, const config::Route& route);
 
+// The scope of the caller's keys in the key API: never that of a proxied request, whatever callers
+// and routes are called.
+Scope api_scope_of(std::string_view caller);
+
 }  // namespace pawl::gateway

@@ -2,6 +2,7 @@
 
 #include "src/adapters/http/forwarding.hpp"
 #include "src/adapters/http/syntax.hpp"
+#include "src/gateway/key_path.hpp"
 #include "src/gateway/passage.hpp"
 
 namespace pawl::gateway {
@@ -98,7 +99,10 @@ Response Gateway::refused(const http::Refusal& refusal) {
 
 Task<void> Gateway::handle(http::ClientRequest& request) {
   const http::RequestHead& head = request.head;
-  Passage passage(request, shared_.routes.find(head.method, head.path), clock_.now());
+  const bool is_key_call = key_call_in(head.method, head.path).has_value();
+  const config::Route& route =
+      is_key_call ? shared_.key_api : shared_.routes.find(head.method, head.path);
+  Passage passage(request, route, clock_.now());
   passage.line.client = request.client;
   passage.line.method = head.method;
   passage.line.path = head.path;
@@ -109,6 +113,8 @@ Task<void> Gateway::handle(http::ClientRequest& request) {
     const Response response = problem(passage, std::move(loop));
     passage.line.status = response.status;
     co_await request.answer(response);
+  } else if (is_key_call) {
+    co_await answer_key_call(passage);
   } else if (head.path.starts_with(own_prefix)) {
     co_await answer_own(passage);
   } else if (ends_here(head)) {

@@ -19,6 +19,7 @@
 #include "src/gateway/callers.hpp"
 #include "src/gateway/flights.hpp"
 #include "src/gateway/hints.hpp"
+#include "src/gateway/key_calls.hpp"
 #include "src/gateway/metrics.hpp"
 #include "src/gateway/near_duplicates.hpp"
 #include "src/gateway/replay_cache.hpp"
@@ -40,6 +41,7 @@ struct Shared {
         log(lines),
         pseudonym(std::move(name)),
         routes(settings),
+        key_api(key_api_route(settings)),
         callers(settings.caller),
         cache(settings.replay_cache) {}
 
@@ -48,6 +50,7 @@ struct Shared {
   RequestLog& log;
   const std::string pseudonym;  // in Via: tells our own requests when they come back
   const Routes routes;
+  const config::Route key_api;  // of the key API's calls: no request is forwarded by it
   const Callers callers;
   ReplayCache cache;
   Breaker breaker;
@@ -90,6 +93,18 @@ class Gateway final : public http::Handler {
   Task<void> answer_own(Passage& passage);
   Task<Response> key_state(Passage& passage, std::string_view escaped_key);
 
+  // The key API.
+  Task<void> answer_key_call(Passage& passage);
+  std::optional<Response> refuse_caller(const std::string& caller) const;
+  std::optional<ProblemDetails> identify_call(Passage& passage, const std::string& caller,
+                                              std::string_view escaped_key);
+  Task<Response> make_call(Passage& passage, KeyVerb verb);
+  Task<Response> reserve_key(Passage& passage, const KeyCall& call);
+  Task<Response> write_key(Passage& passage, KeyVerb verb, const KeyCall& call);
+  Response render_reservation(Passage& passage, const Reservation& found);
+  Response render_write(Passage& passage, const KeyCall& call, const GrantWrite& written);
+
+  Expected<std::string, ProblemDetails> caller_of(const Passage& passage) const;
   std::optional<ProblemDetails> identify(Passage& passage);
   Task<bool> read_body(Passage& passage, std::optional<ProblemDetails> trouble);
   std::optional<Response> from_memory(Passage& passage);
@@ -107,6 +122,7 @@ class Gateway final : public http::Handler {
   Response render_guarded(Passage& passage, const Guarded& guarded);
   Response render_executed(Passage& passage, const Executed& executed);
   Response problem(Passage& passage, ProblemDetails details);
+  Response store_failed(Passage& passage, StoreError error, std::string detail = {});
   void remember_late(const Executed& executed);
   std::string new_request_id();
 

@@ -4,43 +4,13 @@
 #include "src/adapters/http/forwarding.hpp"
 #include "src/adapters/http/syntax.hpp"
 #include "src/gateway/attempt_headers.hpp"
+#include "src/gateway/body_coding.hpp"
 #include "src/gateway/passage.hpp"
 
 namespace pawl::gateway {
 namespace {
 
 constexpr Duration limit_retry_after = std::chrono::seconds(1);
-
-// Every charset that a lower-cased media type names, or seems to: a reader may take any of them.
-bool names_utf8_only(std::string_view type) {
-  constexpr std::string_view word = "charset";
-  for (std::size_t at = type.find(word); at != type.npos; at = type.find(word)) {
-    type.remove_prefix(at + word.size());
-    std::string_view name = http::trimmed(type.substr(0, type.find(';')));
-    if (!name.starts_with('=')) return false;
-    name.remove_prefix(1);
-    if (name != "utf-8" && name != "\"utf-8\"" && name != "us-ascii" && name != "\"us-ascii\"") {
-      return false;
-    }
-  }
-  return true;
-}
-
-// The body is hashed as it was sent: a coding or a charset would make two meanings of one body, or
-// one of two.
-std::optional<ProblemDetails> check_coding(const http::Fields& fields) {
-  const std::optional<std::string_view> coding = http::find(fields, "Content-Encoding");
-  if (coding && !http::same_word(*coding, "identity")) {
-    return ProblemDetails{Problem::body_invalid,
-                          "Send the body without Content-Encoding: what it means is compared with "
-                          "other tries of the same request.",
-                          415,
-                          {}};
-  }
-  const std::string type = http::lowered(http::find(fields, "Content-Type").value_or(""));
-  if (!is_json(type) || names_utf8_only(type)) return std::nullopt;
-  return ProblemDetails{Problem::body_invalid, "JSON is sent in UTF-8.", 415, {}};
-}
 
 // The request as the upstream gets it: written anew from its parts.
 class Forwarded final : public http::RequestWriter {
@@ -102,19 +72,27 @@ StoredRequest Gateway::kept_request(const Passage& passage) {
   return kept;
 }
 
-// Everything that can be said before the body is there.
-std::optional<ProblemDetails> Gateway::identify(Passage& passage) {
-  const http::Fields& fields = passage.request.head.fields;
+Expected<std::string, ProblemDetails> Gateway::caller_of(const Passage& passage) const {
+  const http::RequestHead& head = passage.request.head;
   const Callers& callers = shared_.callers;
   std::optional<std::string_view> credential;
   if (!callers.header().empty()) {
-    if (http::is_doubtful(passage.request.head, callers.header())) {
-      return ProblemDetails{Problem::bad_request, "The caller's credential is ambiguous.", {}, {}};
+    if (http::is_doubtful(head, callers.header())) {
+      return Unexpected{
+          ProblemDetails{Problem::bad_request, "The caller's credential is ambiguous.", {}, {}}};
     }
-    credential = http::find(fields, callers.header());
+    credential = http::find(head.fields, callers.header());
   }
-  const std::optional<std::string> caller = callers.caller_of(credential);
-  if (!caller) return ProblemDetails{Problem::unauthenticated, "", {}, {}};
+  std::optional<std::string> caller = callers.caller_of(credential);
+  if (!caller) return Unexpected{ProblemDetails{Problem::unauthenticated, "", {}, {}}};
+  return std::move(*caller);
+}
+
+// Everything that can be said before the body is there.
+std::optional<ProblemDetails> Gateway::identify(Passage& passage) {
+  const http::Fields& fields = passage.request.head.fields;
+  const Expected<std::string, ProblemDetails> caller = caller_of(passage);
+  if (!caller) return caller.error();
   passage.scope = scope_of(*caller, passage.route);
 
   const std::optional<std::string_view> line = http::find(fields, "Idempotency-Key");

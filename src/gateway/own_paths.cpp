@@ -1,8 +1,9 @@
 // What the gateway itself answers on the public listener: everything below /_pawl/.
 #include <algorithm>
 
-#include "src/adapters/http/syntax.hpp"
-#include "src/gateway/json_object.hpp"
+#include "src/gateway/key_document.hpp"
+#include "src/gateway/key_path.hpp"
+#include "src/gateway/openapi.hpp"
 #include "src/gateway/passage.hpp"
 #include "src/gateway/policy_document.hpp"
 
@@ -10,29 +11,7 @@ namespace pawl::gateway {
 namespace {
 
 constexpr std::string_view policy_path = "/_pawl/v1/policy";
-constexpr std::string_view keys_path = "/_pawl/v1/keys/";
-
-Response plain_problem(int status, std::string_view title) {
-  Response response;
-  response.status = status;
-  response.headers = {{"Content-Type", "application/problem+json"}};
-  response.body =
-      JsonObject().text("type", "about:blank").text("title", title).number("status", status).done();
-  return response;
-}
-
-std::string unescaped(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size()) {
-      out += static_cast<char>(http::hex_value(text[i + 1]) * 16 + http::hex_value(text[i + 2]));
-      i += 2;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
+constexpr std::string_view openapi_path = "/_pawl/v1/openapi.json";
 
 // Stores are asked only for what they can hold: some fail on text that is not UTF-8.
 bool could_be_key(const Key& key) {
@@ -55,64 +34,6 @@ std::optional<std::string> query_value(std::string_view query, std::string_view 
   return std::nullopt;
 }
 
-std::string timestamp(Instant instant) {
-  const auto day = std::chrono::floor<std::chrono::days>(instant);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss time(instant - day);
-  char text[40];
-  std::snprintf(text, sizeof text, "\"%04d-%02u-%02uT%02d:%02d:%02d.%06dZ\"",
-                static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                static_cast<unsigned>(date.day()), static_cast<int>(time.hours().count()),
-                static_cast<int>(time.minutes().count()), static_cast<int>(time.seconds().count()),
-                static_cast<int>(time.subseconds().count()));
-  return text;
-}
-
-std::string base64(std::string_view bytes) {
-  static constexpr std::string_view digits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t j = 0; j < 3; ++j) {
-      group = group << 8 |
-              (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : std::uint32_t{0});
-    }
-    for (std::size_t j = 0; j < 4; ++j) {
-      out += i + j <= bytes.size() ? digits[group >> (18 - 6 * j) & 63U] : '=';
-    }
-  }
-  return out;
-}
-
-std::string stored_response(const StoredResponse& response) {
-  std::string headers = "[";
-  for (const Header& header : response.headers) {
-    if (headers.size() > 1) headers += ',';
-    headers += "[" + json::quote(header.name) + "," + json::quote(header.value) + "]";
-  }
-  JsonObject out;
-  out.number("status", response.status).raw("headers", headers + "]");
-  if (!response.body) return out.flag("body_withheld", true).done();
-  // Any bytes may be an answer; JSON text may not be any bytes.
-  const bool is_text = json::read(json::quote(*response.body)).has_value();
-  if (is_text) return out.text("body", *response.body).done();
-  return out.text("body_base64", base64(*response.body)).done();
-}
-
-std::string key_document(const Record& record) {
-  const Status status = status_of(record);
-  const auto* completed = std::get_if<Completed>(&record.state);
-  const bool expires = status != Status::in_progress && status != Status::unknown;
-  JsonObject out;
-  out.text("key", record.key.text).text("status", to_text(status));
-  out.number("attempt", record.attempt).raw("created_at", timestamp(record.created_at));
-  out.raw("completed_at", completed == nullptr ? "null" : timestamp(completed->completed_at));
-  out.raw("expires_at", expires ? timestamp(record.expires_at) : "null");
-  if (completed != nullptr) out.raw("response", stored_response(completed->response));
-  return out.done() + "\n";
-}
-
 }  // namespace
 
 Task<void> Gateway::answer_own(Passage& passage) {
@@ -127,6 +48,10 @@ Task<void> Gateway::answer_own(Passage& passage) {
     response.status = 200;
     response.headers = {{"Content-Type", "application/json"}};
     response.body = policy_document(shared_.config, shared_.routes);
+  } else if (path == openapi_path) {
+    response.status = 200;
+    response.headers = {{"Content-Type", "application/json"}};
+    response.body = openapi_document;
   } else if (path.starts_with(keys_path) && path.size() > keys_path.size()) {
     response = co_await key_state(passage, path.substr(keys_path.size()));
   } else {
@@ -139,19 +64,23 @@ Task<void> Gateway::answer_own(Passage& passage) {
 Task<Response> Gateway::key_state(Passage& passage, std::string_view escaped_key) {
   passage.line.path = keys_path;  // the rest of it is a key
   const http::RequestHead& head = passage.request.head;
-  const Callers& callers = shared_.callers;
-  std::optional<std::string_view> credential;
-  if (!callers.header().empty()) credential = http::find(head.fields, callers.header());
-  const std::optional<std::string> caller = callers.caller_of(credential);
-  if (!caller) {
-    ProblemDetails unknown_caller{Problem::unauthenticated, "", {}, {}};
-    co_return problem(passage, std::move(unknown_caller));
-  }
+  const Expected<std::string, ProblemDetails> caller = caller_of(passage);
+  if (!caller) co_return problem(passage, caller.error());
   const std::optional<std::string> route_name = query_value(head.query, "route");
   const config::Route* route = &shared_.routes.fallback();
   if (route_name) route = shared_.routes.named(*route_name);
   if (route == nullptr) co_return plain_problem(404, "No such route");
-  const Scope scope = scope_of(*caller, *route);
+  Scope scope = scope_of(*caller, *route);
+  const std::optional<std::string> api = query_value(head.query, "api");
+  if (api && *api != "true") {
+    ProblemDetails wrong{Problem::bad_request, "api must be true, or left out.", {}, {}};
+    co_return problem(passage, std::move(wrong));
+  }
+  if (api) {
+    if (std::optional<Response> refusal = refuse_caller(*caller)) co_return std::move(*refusal);
+    scope = api_scope_of(*caller);
+    route = &shared_.key_api;
+  }
   const Key key{unescaped(escaped_key)};
   if (!could_be_key(key)) co_return plain_problem(404, "No such key");
   passage.line.key = log_name(scope, key);

@@ -68,17 +68,30 @@ std::string route_rules(const config::Route& route) {
       .done();
 }
 
+std::string key_api_rules(const config::RoutePolicy& policy) {
+  return JsonObject()
+      .number("min_key_length", static_cast<std::int64_t>(policy.key_rules.length_min))
+      .flag("refuses_pii", policy.key_rules.refuse_pii)
+      .number("lease_seconds", seconds(policy.lease))
+      .text("on_lease_expiry", to_text(policy.on_lease_expiry))
+      .number("retention_seconds", seconds(policy.retention))
+      .text("retention_from", to_text(policy.retention_from))
+      .text("expired_keys", to_text(policy.expired))
+      .number("body_limit_bytes", static_cast<std::int64_t>(policy.body_limit))
+      .text("described_by", "/_pawl/v1/openapi.json")
+      .done();
+}
+
 }  // namespace
 
 std::string policy_document(const config::Config& config, const Routes& routes) {
   std::string all = "[";
   for (const config::Route& route : config.routes) all += route_rules(route) + ",";
   all += route_rules(routes.fallback()) + "]";
-  return JsonObject()
-             .text("modelled_on", "draft-ietf-httpapi-idempotency-key-header-07")
-             .raw("routes", all)
-             .done() +
-         "\n";
+  JsonObject out;
+  out.text("modelled_on", "draft-ietf-httpapi-idempotency-key-header-07").raw("routes", all);
+  if (!config.key_api.callers.empty()) out.raw("key_api", key_api_rules(config.key_api.policy));
+  return out.done() + "\n";
 }
 
 }  // namespace pawl::gateway

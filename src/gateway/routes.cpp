@@ -98,4 +98,12 @@ const config::Route* Routes::named(std::string_view name) const {
   return found == routes_.end() ? nullptr : &*found;
 }
 
+config::Route key_api_route(const config::Config& config) {
+  return config::Route{.match = "POST /_pawl/v1/keys/*",
+                       .name = "key-api",
+                       .method = "POST",
+                       .path = "/_pawl/v1/keys/*",
+                       .policy = config.key_api.policy};
+}
+
 }  // namespace pawl::gateway

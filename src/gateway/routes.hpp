@@ -32,6 +32,9 @@ class Routes {
   config::Route fallback_;
 };
 
+// What the key API's calls fall under.
+config::Route key_api_route(const config::Config& config);
+
 // The path with every escape of an unreserved character undone.
 std::string plain_path(std::string_view path);
 

@@ -42,6 +42,19 @@ TEST_P(StoreContract, InsertAskedAgainIsStillMine) {
   EXPECT_TRUE(connect().insert(fresh).mine);
 }
 
+// An owner outside (the key API) may ask twice at once, each time with a fence of that moment.
+TEST_P(StoreContract, OneOwnerTwiceInABatchIsShownTheOneRowThatIsThere) {
+  const Record first = held();
+  Record second = first;
+  second.fence.number += 7;
+  second.state = InProgress{now_, now_ + Duration(7)};
+  const std::vector<Written> written = client_.insert(std::vector{first, second});
+  ASSERT_EQ(written.size(), 2U);
+  const Record stored = client_.find(first).value();
+  for (const Written& one : written) EXPECT_TRUE(same(one.current, stored));
+  EXPECT_NE(written[0].mine, written[1].mine);
+}
+
 TEST_P(StoreContract, InsertIsNotMineUnlessFenceOwnerStatusAndLeaseAgree) {
   const Record first = held();
   client_.insert(first);

@@ -104,14 +104,16 @@ TEST_F(ConfigCommand, AuditListsEveryRouteAndWhatGuardsIt) {
       config({"audit", write("[[route]]\nmatch = \"POST /v1/payments\"\nprofile = \"stripe\"\n"
                              "[[route]]\nmatch = \"POST /v1/search\"\nkey = \"off\"\n"
                              "[[route]]\nmatch = \"POST /v1/orders\"\nmode = \"observe\"\n"
-                             "[[route]]\nmatch = \"GET /v1/payments\"\n")});
+                             "[[route]]\nmatch = \"GET /v1/payments\"\n"
+                             "[key_api]\ncallers = [\"default\"]\n")});
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
   EXPECT_EQ(finished.out,
             "POST /v1/payments  key required; a 5xx is the answer\n"
             "POST /v1/search    NOTHING: key = \"off\"\n"
             "POST /v1/orders    NOTHING: mode = \"observe\" only watches\n"
             "GET /v1/payments   passes: this method may be repeated\n"
-            "(any other)        key required; a 5xx may run again\n");
+            "(any other)        key required; a 5xx may run again\n"
+            "(key API)          owner and fence, for default; a lapsed lease: unknown\n");
 }
 
 TEST_F(ConfigCommand, WrongUsageIsSixtyFour) {

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include "tests/e2e/gateway_fixture.hpp"
+#include "tests/e2e/key_api_fixture.hpp"
 
 namespace pawl::e2e {
 namespace {
@@ -189,6 +190,29 @@ TEST_P(Outage, ADrainWaitsForOutcomesThatCouldNotBeRecordedYet) {
   store_comes_back();
   EXPECT_EQ(gateway.wait(), 0) << gateway.err();
   expect_replayed(node());
+}
+
+TEST_P(Outage, TheKeyApiGrantsAndRecordsNothingThatIsNotDurable) {
+  ServeProcess& gateway = node({.policy = "", .top = "", .rest = key_api()});
+  const std::string fence = fence_of(reserve(gateway));
+  const std::string answer = R"(,"response":{"body":"paid"})";
+  store_goes();
+  for (const HttpAnswer& refused :
+       {reserve(gateway, ours, "1", "another-key-of-mine"), write(gateway, "renew", fence),
+        write(gateway, "advance", fence, R"(,"recovery_point":"x")"),
+        write(gateway, "complete", fence, answer),
+        reserve(gateway, ours, "1", "another-key-of-mine"), write(gateway, "release", fence)}) {
+    EXPECT_EQ(refused.status, 503) << refused.body;
+    EXPECT_EQ(problem_of(refused), "store-unavailable");
+    EXPECT_EQ(refused.value("Pawl-Should-Retry"), "true");
+    EXPECT_NE(refused.value("Retry-After"), "");
+  }
+  store_comes_back();
+  // What was refused may have been written; whoever asks again with the same token is told.
+  ASSERT_TRUE(until([&] { return write(gateway, "renew", fence).status != 503; }));
+  EXPECT_EQ(write(gateway, "complete", fence, answer).status, 200);
+  EXPECT_EQ(decision_of(reserve(gateway, theirs)), "replay");
+  EXPECT_EQ(reserve(gateway, ours, "1", "another-key-of-mine").status, 201);
 }
 
 PAWL_ON_EVERY_STORE(Outage);

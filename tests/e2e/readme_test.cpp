@@ -1,5 +1,5 @@
-// The README's five minutes, followed word for word by a shell: every command is run as it stands
-// there, and every line that is shown behind a '#' must come out.
+// The README's five minutes and docs/key-api.md, followed word for word by a shell: every command
+// is run as it stands there, and every line that is shown behind a '#' must come out.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -15,14 +15,16 @@ struct Block {
   std::vector<std::string> shown;
 };
 
-std::vector<Block> five_minutes() {
-  std::ifstream readme(PAWL_SOURCE_DIR "/README.md");
+// The blocks of a page between two comments.
+std::vector<Block> blocks_of(const std::string& page, const std::string& begin,
+                             const std::string& end) {
+  std::ifstream text(PAWL_SOURCE_DIR "/" + page);
   std::vector<Block> blocks;
   bool inside = false;
   bool in_code = false;
-  for (std::string line; std::getline(readme, line);) {
-    if (line.starts_with("<!-- five minutes")) inside = true;
-    if (line.starts_with("<!-- end of the five minutes")) inside = false;
+  for (std::string line; std::getline(text, line);) {
+    if (line.starts_with("<!-- " + begin)) inside = true;
+    if (line.starts_with("<!-- " + end)) inside = false;
     if (!inside) continue;
     if (line == "```sh") {
       in_code = true;
@@ -40,8 +42,8 @@ std::vector<Block> five_minutes() {
 
 constexpr const char* mark = "==== end of block ====";
 
-// In a network of its own, so that the ports the README names are free; started from a folder in
-// which build/pawl is the binary under test. Nobody types before the demo has said where it is.
+// In a network of its own, so that the ports the page names are free; started from a folder in
+// which build/pawl is the binary under test. Nobody types before it listens.
 std::string script(const std::vector<Block>& blocks) {
   std::ostringstream text;
   text << "set -m\nip link set lo up\nfolder=$(mktemp -d)\ncd $folder\nmkdir build\n"
@@ -57,9 +59,7 @@ std::string script(const std::vector<Block>& blocks) {
   return text.str();
 }
 
-TEST(Readme, TheFiveMinutesAreAsTheyAreTold) {
-  const std::vector<Block> blocks = five_minutes();
-  ASSERT_GE(blocks.size(), 5U) << "the README has lost its five minutes";
+void follow(const std::vector<Block>& blocks) {
   const testing::Finished done = testing::run_program(
       {"/usr/bin/unshare", "--net", "--map-root-user", "/bin/bash", "-c", script(blocks)});
   ASSERT_EQ(done.exit_code, 0) << done.err;
@@ -75,6 +75,20 @@ TEST(Readme, TheFiveMinutesAreAsTheyAreTold) {
     }
     from = end + std::string(mark).size();
   }
+}
+
+TEST(Readme, TheFiveMinutesAreAsTheyAreTold) {
+  const std::vector<Block> blocks =
+      blocks_of("README.md", "five minutes", "end of the five minutes");
+  ASSERT_GE(blocks.size(), 5U) << "the README has lost its five minutes";
+  follow(blocks);
+}
+
+TEST(Readme, TheKeyApiIsAsItsPageTells) {
+  const std::vector<Block> blocks =
+      blocks_of("docs/key-api.md", "a test follows", "end of the blocks");
+  ASSERT_GE(blocks.size(), 6U) << "the page has lost its blocks";
+  follow(blocks);
 }
 
 }  // namespace

@@ -32,6 +32,9 @@ struct Attempt {
   // False while store time and the node's own clock drift apart: then nothing expires and no lease
   // lapses, because a clock that jumped must not make a key new.
   bool clock_trusted = true;
+  // The owner token came from outside (the key API): its holder may have acted under it already, so
+  // a lease of its own that is over is doubt like anybody's.
+  bool may_have_acted = false;
 };
 
 struct Execute {  // the only decision that may touch the upstream
@@ -85,7 +88,7 @@ struct Verdict {
 Record first_record(const Request& request, const Policy& policy, const Attempt& attempt);
 
 // Design section 3, row by row. Pure: it has never heard of databases or status codes. It may be
-// asked only before anything was sent under `attempt`.
+// asked only before anything was sent under `attempt`, or with `may_have_acted`.
 Verdict decide(const Record& record, const Request& request, const Policy& policy,
                const Attempt& attempt);
 

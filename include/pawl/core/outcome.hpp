@@ -24,6 +24,9 @@ struct Lost {
 // A complete answer.
 struct Answered {
   Response response;
+  // The owner itself has said that this is the answer for good: no status of it is read as a
+  // failure.
+  bool is_final = false;
 };
 
 using Outcome = std::variant<NotSent, Lost, Answered>;
@@ -106,6 +109,10 @@ struct Names<ResolveRefusal> {
        {ResolveRefusal::too_early, "too-early"},
        {ResolveRefusal::bad_response, "bad-response"}}};
 };
+
+// Found not executed by somebody: failed_retryable, under the token of whoever found it and still
+// under the fence of the owner that was doubted.
+bool released_by_finding(const Record& record);
 
 // `author` becomes the record's owner, so that the author recognises its own write.
 Expected<Record, ResolveRefusal> resolved(const Record& record, const Finding& finding,

@@ -40,6 +40,7 @@ enum class Problem : std::uint8_t {
   not_implemented,
   version_not_supported,
   near_duplicate,
+  stale_fence,
 };
 
 std::string_view slug_of(Problem problem);

@@ -101,9 +101,9 @@ class Store {
   // batch: one wins, the other is shown it.
   virtual Task<std::vector<StoreResult<Written>>> insert_or_read(std::vector<Record> fresh) = 0;
 
-  // Writes `next` only over a row in which `expected` holds. Repeating it is harmless. What a record
-  // was accepted under (fingerprint, method, path, route, policy, created_at) is fixed while its
-  // fence stands: a replacement that keeps the fence need not write it again.
+  // Writes `next` only over a row in which `expected` holds. Repeating it is harmless. What a
+  // record was accepted under (fingerprint, method, path, route, policy, created_at) is fixed while
+  // its fence stands: a replacement that keeps the fence need not write it again.
   virtual Task<std::vector<StoreResult<Written>>> replace(std::vector<Replacement> batch) = 0;
 
   // Deletes each row in which `expected` holds; true where it did.

@@ -1,0 +1,71 @@
+// Takes payouts from a Redis stream and sends each of them to the bank once. The stream delivers at
+// least once: whatever was not acknowledged comes again, also while an earlier delivery still runs.
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createClient } from 'redis';
+
+const pawl = process.env.PAWL_URL ?? 'http://127.0.0.1:8080';
+const bank = process.env.BANK_URL ?? 'http://127.0.0.1:3000/payouts';
+const redeliverAfter = Number(process.env.REDELIVER_AFTER_MS ?? 60_000);
+const [stream, group, me] = ['payouts', 'senders', `consumer-${process.pid}`];
+
+const redis = await createClient({ url: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379' })
+  .on('error', (error) => console.error('redis:', error.message)).connect();
+await redis.xGroupCreate(stream, group, '0', { MKSTREAM: true }).catch((error) => {
+  if (!error.message.includes('BUSYGROUP')) throw error; // it is there already
+});
+
+// One call of the key API. Repeated until it is answered: what is done is not done again.
+async function ask(key, verb, body) {
+  for (;;) {
+    const answer = await fetch(`${pawl}/_pawl/v1/keys/${encodeURIComponent(key)}/${verb}`, {
+      method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body),
+    }).catch(() => null);
+    if (answer && answer.status !== 503 && answer.status !== 429) return answer.json();
+    await sleep(250);
+  }
+}
+
+// True once the payout needs nobody any more.
+async function send(payout) {
+  const key = `payout:${payout.id}`; // the message's own name: the same in every delivery
+  const owner = randomUUID(); // this delivery's: never the same in two
+  const found = await ask(key, 'reserve', { owner, request: payout });
+  console.log(`${key}: ${found.decision ?? found.detail}`);
+  if (found.decision === 'replay') return true; // an earlier delivery did it
+  if (found.decision !== 'execute') return false; // somebody is at it, or nobody knows: not now
+  const held = { owner, fence: found.fence };
+  const lease = new Date(found.lease_expires_at) - Date.now();
+  const renewal = setInterval(() => ask(key, 'renew', held), Math.max(lease / 3, 100));
+  try {
+    const answer = await fetch(bank, {
+      method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(payout),
+    });
+    const response = { status: answer.status, body: await answer.text() };
+    clearInterval(renewal);
+    const kept = await ask(key, 'complete', { ...held, response });
+    return kept.status === 'completed';
+  } catch (error) {
+    clearInterval(renewal);
+    // Nobody listened: not one byte was sent. Anything else may have reached the bank, so nothing
+    // is said, the lease runs out, and the payout is held until somebody has looked.
+    const reason = error.cause?.code;
+    if (reason === 'ECONNREFUSED') await ask(key, 'release', { ...held, reason });
+    console.error(`${key}: ${reason ?? error.message}`);
+    return false;
+  }
+}
+
+console.log('consuming');
+for (;;) {
+  // First what another consumer, or an earlier life of this one, left unacknowledged.
+  const claimed = await redis.xAutoClaim(stream, group, me, redeliverAfter, '0-0', { COUNT: 1 });
+  let messages = claimed.messages;
+  if (messages.length === 0) {
+    const fresh = await redis.xReadGroup(group, me, { key: stream, id: '>' }, { COUNT: 1, BLOCK: 250 });
+    messages = fresh?.[0]?.messages ?? [];
+  }
+  for (const { id, message } of messages) {
+    if (await send(message)) await redis.xAck(stream, group, id);
+  }
+}

@@ -1,0 +1,113 @@
+// Owners outside of this process: nothing of theirs is in memory here, and any node may be asked.
+#include "pawl/engine.hpp"
+#include "src/engine/renewal.hpp"
+
+namespace pawl {
+namespace {
+
+bool holds(const Grant& grant, const Record& record) {
+  return record.fence == grant.fence && record.owner == grant.owner;
+}
+
+// A finding that nothing happened has put its author's token in place of the owner's, and the owner
+// knows better: it may still say what did happen, as in this process.
+bool may_settle(const Grant& grant, const Record& record) {
+  return holds(grant, record) || (record.fence == grant.fence && released_by_finding(record));
+}
+
+// True where the record says already what the owner says now.
+bool says_so(const Record& record, const Outcome& outcome, const SettleOptions& options) {
+  if (std::holds_alternative<NotSent>(outcome))
+    return status_of(record) == Status::failed_retryable;
+  const auto* answer = std::get_if<Answered>(&outcome);
+  const auto* done = std::get_if<Completed>(&record.state);
+  if (answer == nullptr || done == nullptr) return false;
+  return done->response == storable(answer->response, options);
+}
+
+bool is_over(const Record& record) {
+  return status_of(record) == Status::completed || status_of(record) == Status::expired;
+}
+
+}  // namespace
+
+Task<StoreResult<GrantWrite>> Engine::settle_for(Grant grant, const Outcome& outcome,
+                                                 SettleOptions options) {
+  const StoreResult<Done> ready = co_await need_time();
+  if (!ready) co_return Unexpected{ready.error()};
+  // It may be repeated, so it waits for a clock that it can be dated by.
+  if (!time_.trusted()) co_return Unexpected{StoreError::unavailable};
+  const StoreResult<std::optional<Record>> found = co_await store_.find(grant.scope, grant.key);
+  if (!found) {
+    metrics_.add(Counter::store_error, to_text(found.error()), 1);
+    co_return Unexpected{found.error()};
+  }
+  if (!*found) co_return GrantWrite{};
+  const Record& record = **found;
+  if (!may_settle(grant, record)) {
+    const StoreResult<Done> kept = co_await keep_refused(grant, record, outcome, options);
+    if (!kept) co_return Unexpected{kept.error()};
+    co_return GrantWrite{false, record};
+  }
+  if (says_so(record, outcome, options)) co_return GrantWrite{true, record};
+  if (is_over(record)) co_return GrantWrite{false, record};
+  Record held = record;
+  held.owner = grant.owner;
+  Lease lease;
+  lease.record = std::make_shared<const Record>(std::move(held));
+  lease.settle = std::move(options);
+  lease.ends = status_of(record) == Status::in_progress ? lease_end(record) : clock_.now();
+  StoreResult<Settlement> settlement = co_await settle(lease, outcome);
+  if (!settlement) co_return Unexpected{settlement.error()};
+  co_return GrantWrite{settlement->recorded, std::move(settlement->record)};
+}
+
+// The fence has moved on: what the owner learned is kept for whoever reconciles.
+Task<StoreResult<Done>> Engine::keep_refused(const Grant& grant, const Record& current,
+                                             const Outcome& outcome, const SettleOptions& options) {
+  if (grant.fence >= current.fence)
+    co_return Done{};  // never granted: nothing was learned under it
+  Record held = current;
+  held.owner = grant.owner;
+  held.fence = grant.fence;
+  Lease lease;
+  lease.record = std::make_shared<const Record>(std::move(held));
+  lease.settle = options;
+  const BootTime deadline = clock_.now() + options_.settle_timeout;
+  co_return co_await keep_late_evidence(lease, outcome, deadline);
+}
+
+Task<StoreResult<GrantWrite>> Engine::renew_for(Grant grant,
+                                                std::optional<std::string> recovery_point) {
+  StoreResult<GrantWrite> result = Unexpected{StoreError::contended};
+  for (int round = 0; round < options_.rounds_max; ++round) {
+    const StoreResult<Done> ready = co_await need_time();
+    if (!ready) co_return Unexpected{ready.error()};
+    if (!time_.trusted()) co_return Unexpected{StoreError::unavailable};
+    const StoreResult<std::optional<Record>> found = co_await store_.find(grant.scope, grant.key);
+    if (!found) {
+      metrics_.add(Counter::store_error, to_text(found.error()), 1);
+      co_return Unexpected{found.error()};
+    }
+    if (!*found) co_return GrantWrite{};
+    const Record& record = **found;
+    const bool held = holds(grant, record) && status_of(record) == Status::in_progress;
+    if (!held) co_return GrantWrite{false, record};
+    // A lease that is over and that nobody has noticed yet may still be renewed: the guard sees to
+    // it that nobody has.
+    Replacement change = renewal_of(record, time_.at(clock_.now()));
+    if (recovery_point) change.next.recovery_point = *recovery_point;
+    const StoreResult<Written> written = co_await replace(std::move(change));
+    // Another call of the same owner may have written the same lease, without the point.
+    const bool done = written && written->mine &&
+                      (!recovery_point || written->current->recovery_point == *recovery_point);
+    if (done) co_return GrantWrite{true, written->current};
+    if (written) continue;  // somebody was quicker: look again
+    result = Unexpected{written.error()};
+    if (written.error() != StoreError::in_doubt) break;
+    co_await pause(round);
+  }
+  co_return result;
+}
+
+}  // namespace pawl

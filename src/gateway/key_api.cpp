@@ -1,0 +1,293 @@
+// The key API: reserve, advance, complete, release and renew for programs that are not proxied.
+//
+// Their records live in scopes of their own, and every write needs the owner's token and its fence.
+// Nothing of an owner is kept here: any node may be asked, and asking again is harmless.
+#include <algorithm>
+
+#include "src/adapters/http/syntax.hpp"
+#include "src/gateway/body_coding.hpp"
+#include "src/gateway/json_object.hpp"
+#include "src/gateway/key_document.hpp"
+#include "src/gateway/key_path.hpp"
+#include "src/gateway/passage.hpp"
+
+namespace pawl::gateway {
+namespace {
+
+// Part of every fingerprint: never to be changed, or honest retries would turn into misuse.
+constexpr std::string_view fingerprint_method = "RESERVE";
+
+constexpr std::string_view ask_again =
+    "Repeat the call as it is, with the same owner: what is done already is not done again.";
+
+// As the log has it: never with the key.
+std::string_view path_of(KeyVerb verb) {
+  switch (verb) {
+    case KeyVerb::reserve: return "/_pawl/v1/keys/*/reserve";
+    case KeyVerb::advance: return "/_pawl/v1/keys/*/advance";
+    case KeyVerb::complete: return "/_pawl/v1/keys/*/complete";
+    case KeyVerb::release: return "/_pawl/v1/keys/*/release";
+    case KeyVerb::renew: return "/_pawl/v1/keys/*/renew";
+  }
+  return keys_path;
+}
+
+std::string_view word_of(DecisionKind kind) {
+  switch (kind) {
+    case DecisionKind::execute: return "execute";
+    case DecisionKind::replay: return "replay";
+    case DecisionKind::in_flight: return "in_flight";
+    case DecisionKind::misuse: return "misuse";
+    case DecisionKind::undetermined: return "undetermined";
+    case DecisionKind::gone: return "gone";
+  }
+  return "?";
+}
+
+// The rules for keys are those of the header, whose quoted form can say any key.
+Expected<Key, KeyRefusal> checked_key(std::string_view key, KeyRules rules) {
+  std::string quoted = "\"";
+  for (const char c : key) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  quoted += '"';
+  rules.syntax = KeySyntax::ietf;
+  const std::array<std::string_view, 1> lines{quoted};
+  return parse_key(lines, rules);
+}
+
+// RFC 9457 allows members of one's own.
+void add_member(Response& problem, std::string_view name, std::string_view text) {
+  problem.body.pop_back();
+  problem.body.append(",").append(json::quote(name)).append(":");
+  problem.body.append(json::quote(text)).append("}");
+}
+
+Response json_answer(int status, const JsonObject& document) {
+  Response response;
+  response.status = status;
+  response.headers = {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}};
+  response.body = document.done() + "\n";
+  return response;
+}
+
+// What an owner needs to know of what it holds.
+void describe_grant(JsonObject& out, const Record& record) {
+  const auto* held = std::get_if<InProgress>(&record.state);
+  out.text("key", record.key.text).text("status", to_text(status_of(record)));
+  out.number("fence", record.fence.number).number("attempt", record.attempt);
+  out.text("recovery_point", record.recovery_point);
+  out.raw("lease_expires_at", held == nullptr ? "null" : timestamp(held->locked_until));
+}
+
+std::string why_stale(const KeyCall& call, const Record& record) {
+  if (record.fence > call.fence) return "Another owner was granted this key after this fence.";
+  if (record.fence < call.fence) return "This fence was never granted for this key.";
+  if (record.owner != call.owner) return "This fence was granted to another owner.";
+  switch (status_of(record)) {
+    case Status::completed: return "The key is completed; its answer stays as it is.";
+    case Status::failed_retryable: return "The key is released. Reserve it again.";
+    case Status::unknown:
+      return "The lease ended before it was renewed. To complete or release the key is still "
+             "possible.";
+    case Status::expired: return "The key has expired.";
+    case Status::in_progress:
+    case Status::pending: break;
+  }
+  return "The key was changed by another call.";
+}
+
+}  // namespace
+
+// Off for everybody, or not for this caller.
+std::optional<Response> Gateway::refuse_caller(const std::string& caller) const {
+  const std::vector<std::string>& listed = shared_.config.key_api.callers;
+  if (listed.empty()) {
+    return plain_problem(404, "Not Found", "The key API is off: no caller is listed for it.");
+  }
+  if (std::ranges::find(listed, caller) != listed.end()) return std::nullopt;
+  return plain_problem(403, "Forbidden", "This caller is not listed for the key API.");
+}
+
+// Everything that can be said before the body is there.
+std::optional<ProblemDetails> Gateway::identify_call(Passage& passage, const std::string& caller,
+                                                     std::string_view escaped_key) {
+  passage.scope = api_scope_of(caller);
+  const KeyRules& rules = passage.policy.key_rules;
+  Expected<Key, KeyRefusal> key = checked_key(unescaped(escaped_key), rules);
+  if (!key) return ProblemDetails{Problem::key_invalid, explain(key.error(), rules), {}, {}};
+  passage.key = std::move(*key);
+  passage.line.key = log_name(passage.scope, passage.key);
+  const http::Fields& fields = passage.request.head.fields;
+  // Also what keeps a page in somebody's browser from calling: this type it may not send unasked.
+  if (!is_json(http::find(fields, "Content-Type").value_or(""))) {
+    return ProblemDetails{
+        Problem::body_invalid, "Send JSON, with Content-Type: application/json.", 415, {}};
+  }
+  return check_coding(fields);
+}
+
+Task<void> Gateway::answer_key_call(Passage& passage) {
+  const KeyCallPath path = *key_call_in(passage.request.head.method, passage.request.head.path);
+  const std::optional<KeyVerb> verb = from_text<KeyVerb>(path.verb);
+  passage.line.path = verb ? path_of(*verb) : keys_path;
+  const Expected<std::string, ProblemDetails> caller = caller_of(passage);
+  std::optional<Response> refusal;
+  if (shared_.config.key_api.callers.empty()) {
+    refusal = refuse_caller({});
+  } else if (!caller) {
+    refusal = problem(passage, caller.error());
+  } else if (!verb) {
+    refusal = plain_problem(404, "Not Found",
+                            "Below a key there are reserve, advance, complete, release and renew.");
+  } else {
+    refusal = refuse_caller(*caller);
+  }
+  if (refusal) {
+    passage.line.status = refusal->status;
+    co_await passage.request.answer(*refusal);
+    co_return;
+  }
+  std::optional<ProblemDetails> trouble = identify_call(passage, *caller, path.key);
+  if (!co_await read_body(passage, std::move(trouble))) co_return;
+  const Response response = co_await make_call(passage, *verb);
+  passage.line.status = response.status;
+  co_await passage.request.answer(response);
+}
+
+Task<Response> Gateway::make_call(Passage& passage, KeyVerb verb) {
+  const Expected<KeyCall, std::string> call = read_key_call(verb, passage.body);
+  if (!call) {
+    passage.line.trouble = slug_of(Problem::body_invalid);
+    ProblemDetails invalid{Problem::body_invalid, call.error(), {}, {}};
+    co_return problem(passage, std::move(invalid));
+  }
+  if (!shared_.breaker.lets_through(clock_.now())) {
+    passage.line.trouble = "the store is known to be away";
+    ProblemDetails away{
+        Problem::store_unavailable, std::string(ask_again), {}, Breaker::retry_after};
+    co_return problem(passage, std::move(away));
+  }
+  if (verb == KeyVerb::reserve) co_return co_await reserve_key(passage, *call);
+  co_return co_await write_key(passage, verb, *call);
+}
+
+Task<Response> Gateway::reserve_key(Passage& passage, const KeyCall& call) {
+  const RequestContent content{.method = fingerprint_method,
+                               .path = {},
+                               .query = {},
+                               .content_type = call.meaning_type,
+                               .body = call.meaning};
+  const FingerprintSecrets& secrets = shared_.config.fingerprint_secrets;
+  Expected<Fingerprinted, json::Error> made =
+      fingerprint(content, passage.policy.fingerprint, secrets);
+  PAWL_CHECK(made.has_value());  // it was read as JSON, or is none
+  Request request;
+  request.scope = passage.scope;
+  request.key = passage.key;
+  request.fingerprint = std::move(made->fingerprint);
+  request.meant_then = [&](const Fingerprint& stored, const FingerprintRules& rules) {
+    return matches(stored, content, rules, secrets);
+  };
+  request.route = passage.route.name;
+  const bool may_be_new = shared_.limits.start(passage.scope, passage.policy, clock_.now()) ==
+                          ScopeLimits::Verdict::granted;
+  if (!may_be_new) {
+    const StoreResult<std::optional<Reservation>> seen =
+        co_await engine_.peek_for(call.owner, request, passage.policy);
+    if (!seen) co_return store_failed(passage, seen.error(), std::string(ask_again));
+    if (*seen) co_return render_reservation(passage, **seen);
+    passage.line.trouble = slug_of(Problem::rate_limited);
+    ProblemDetails limited{Problem::rate_limited, "", {}, std::chrono::seconds(1)};
+    co_return problem(passage, std::move(limited));
+  }
+  const StoreResult<Reservation> found =
+      co_await engine_.reserve_for(call.owner, request, passage.policy);
+  const bool granted = found && kind_of(found->decision) == DecisionKind::execute;
+  shared_.limits.finished(passage.scope, passage.policy, granted);
+  if (!found) co_return store_failed(passage, found.error(), std::string(ask_again));
+  co_return render_reservation(passage, *found);
+}
+
+Response Gateway::render_reservation(Passage& passage, const Reservation& found) {
+  shared_.breaker.succeeded();
+  const DecisionKind kind = kind_of(found.decision);
+  passage.line.decision = to_text(kind);
+  if (kind != DecisionKind::execute) shared_.metrics.duplicate(passage.scope.text);
+  if (kind == DecisionKind::misuse) shared_.metrics.misuse();
+  if (kind == DecisionKind::execute) {
+    passage.request_id = pawl::request_id(found.record);
+    JsonObject out;
+    out.text("decision", word_of(kind));
+    describe_grant(out, found.record);
+    return json_answer(201, out);
+  }
+  if (const auto* replay = std::get_if<Replay>(&found.decision)) {
+    shared_.metrics.replayed(/*from_memory=*/false);
+    passage.request_id = pawl::request_id(found.record);
+    JsonObject out;
+    out.text("decision", word_of(kind));
+    describe_grant(out, found.record);
+    out.raw("completed_at", timestamp(std::get<Completed>(found.record.state).completed_at));
+    out.raw("expires_at", timestamp(found.record.expires_at));
+    out.raw("response", stored_response(replay->response));
+    return json_answer(200, out);
+  }
+  passage.request_id = new_request_id();
+  Response response = render(found.decision, found.record, passage.dialect());
+  add_member(response, "decision", word_of(kind));
+  return response;
+}
+
+Task<Response> Gateway::write_key(Passage& passage, KeyVerb verb, const KeyCall& call) {
+  const Grant grant{passage.scope, passage.key, call.owner, call.fence};
+  const SettleOptions options{passage.policy.response_bytes_max, passage.policy.resource_type,
+                              passage.policy.resource_id};
+  StoreResult<GrantWrite> written = Unexpected{StoreError::unavailable};
+  switch (verb) {
+    case KeyVerb::complete: {
+      const Outcome answer = Answered{call.response, true};
+      written = co_await engine_.settle_for(grant, answer, options);
+      break;
+    }
+    case KeyVerb::release: {
+      const Outcome nothing = NotSent{call.reason};
+      written = co_await engine_.settle_for(grant, nothing, options);
+      break;
+    }
+    case KeyVerb::advance: {
+      const std::optional<std::string> point = call.recovery_point;
+      written = co_await engine_.renew_for(grant, point);
+      break;
+    }
+    case KeyVerb::renew: {
+      const std::optional<std::string> same_point;
+      written = co_await engine_.renew_for(grant, same_point);
+      break;
+    }
+    case KeyVerb::reserve: PAWL_CHECK(false);
+  }
+  if (!written) co_return store_failed(passage, written.error(), std::string(ask_again));
+  shared_.breaker.succeeded();
+  co_return render_write(passage, call, *written);
+}
+
+Response Gateway::render_write(Passage& passage, const KeyCall& call, const GrantWrite& written) {
+  if (!written.current) return plain_problem(404, "No such key");
+  const Record& record = *written.current;
+  if (!written.done) {
+    passage.line.trouble = slug_of(Problem::stale_fence);
+    std::string detail = why_stale(call, record) + " Nothing was changed.";
+    ProblemDetails stale{Problem::stale_fence, std::move(detail), {}, {}};
+    Response response = problem(passage, std::move(stale));
+    add_member(response, "key_status", to_text(status_of(record)));
+    return response;
+  }
+  passage.request_id = pawl::request_id(record);
+  JsonObject out;
+  describe_grant(out, record);
+  return json_answer(200, out);
+}
+
+}  // namespace pawl::gateway

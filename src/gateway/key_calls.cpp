@@ -1,0 +1,298 @@
+#include "src/gateway/key_calls.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <span>
+#include <vector>
+
+#include "pawl/core/json.hpp"
+#include "src/adapters/http/syntax.hpp"
+#include "src/config/nearest.hpp"
+
+namespace pawl::gateway {
+namespace {
+
+using json::Kind;
+using json::Value;
+
+constexpr std::size_t owner_bytes_min = 16;
+constexpr std::size_t owner_bytes_max = 128;
+constexpr std::size_t text_bytes_max = 255;
+
+// The first trouble, as "/fence must be ..."; everything after it is not looked at.
+struct Trouble {
+  std::string what;
+  void at(std::string_view pointer, std::string_view must) {
+    if (!what.empty()) return;
+    what = pointer.empty() ? std::string("the body") : std::string(pointer);
+    what.append(" ").append(must);
+  }
+};
+
+bool is_printable(std::string_view text, char from) {
+  return std::ranges::all_of(text, [=](char c) { return c >= from && c <= '~'; });
+}
+
+void check_members(const Value& object, std::string_view where,
+                   std::span<const std::string_view> known, Trouble& trouble) {
+  for (const json::Member& member : object.members) {
+    if (std::ranges::find(known, member.name) != known.end()) continue;
+    const std::string pointer = std::string(where) + json::to_text(json::Pointer{{member.name}});
+    const std::string_view near = config::nearest(member.name, known);
+    std::string must = "is not known here";
+    if (!near.empty())
+      must.append("; did you mean ").append(where).append("/").append(near).append("?");
+    trouble.at(pointer, must);
+  }
+}
+
+std::optional<std::int64_t> whole_number(const Value& value) {
+  std::int64_t number = 0;
+  const char* end = value.text.data() + value.text.size();
+  if (value.kind != Kind::number) return std::nullopt;
+  const auto [stopped, error] = std::from_chars(value.text.data(), end, number);
+  if (error != std::errc{} || stopped != end) return std::nullopt;
+  return number;
+}
+
+void read_owner(const Value& body, KeyCall& call, Trouble& trouble) {
+  const Value* owner = body.find("owner");
+  const bool good = owner != nullptr && owner->kind == Kind::string &&
+                    owner->text.size() >= owner_bytes_min &&
+                    owner->text.size() <= owner_bytes_max && is_printable(owner->text, '!');
+  if (!good) {
+    trouble.at("/owner",
+               "must be a token of 16 to 128 visible ASCII characters, made at random for each "
+               "attempt, like a UUID");
+    return;
+  }
+  call.owner.text = owner->text;
+}
+
+void read_fence(const Value& body, KeyCall& call, Trouble& trouble) {
+  const Value* fence = body.find("fence");
+  const std::optional<std::int64_t> number = fence == nullptr ? std::nullopt : whole_number(*fence);
+  if (!number || *number < 1) {
+    trouble.at("/fence", "must be the whole number that reserve answered");
+    return;
+  }
+  call.fence = Fence{*number};
+}
+
+// As it was written, but for blanks: numbers keep their digits, members their order.
+void append_text(std::string& out, const Value& value) {
+  switch (value.kind) {
+    case Kind::null: out += "null"; return;
+    case Kind::boolean: out += value.boolean ? "true" : "false"; return;
+    case Kind::number: out += value.text; return;
+    case Kind::string: out += json::quote(value.text); return;
+    case Kind::array: {
+      out += '[';
+      for (const Value& item : value.items) {
+        if (&item != &value.items.front()) out += ',';
+        append_text(out, item);
+      }
+      out += ']';
+      return;
+    }
+    case Kind::object: {
+      out += '{';
+      for (const json::Member& member : value.members) {
+        if (&member != &value.members.front()) out += ',';
+        out += json::quote(member.name);
+        out += ':';
+        append_text(out, member.value);
+      }
+      out += '}';
+      return;
+    }
+  }
+}
+
+void read_meaning(const Value& body, KeyCall& call, Trouble& trouble) {
+  const Value* request = body.find("request");
+  const Value* fingerprint = body.find("fingerprint");
+  if ((request == nullptr) == (fingerprint == nullptr)) {
+    trouble.at("",
+               "must have either /request, what the operation means as JSON, or /fingerprint, your "
+               "own hash of it: a key that is used for another operation is told by it");
+    return;
+  }
+  if (request != nullptr) {
+    append_text(call.meaning, *request);
+    call.meaning_type = "application/json";
+    return;
+  }
+  const bool good = fingerprint->kind == Kind::string && !fingerprint->text.empty() &&
+                    fingerprint->text.size() <= text_bytes_max &&
+                    is_printable(fingerprint->text, ' ');
+  if (!good) return trouble.at("/fingerprint", "must be 1 to 255 printable ASCII characters");
+  call.meaning = fingerprint->text;
+  call.meaning_type = "text/plain";
+}
+
+void read_text(const Value& body, std::string_view name, bool required, std::string& into,
+               Trouble& trouble) {
+  const Value* value = body.find(name);
+  if (value == nullptr && !required) return;
+  const bool good = value != nullptr && value->kind == Kind::string &&
+                    value->text.size() <= text_bytes_max && is_printable(value->text, ' ') &&
+                    !(required && value->text.empty());
+  if (!good) {
+    return trouble.at("/" + std::string(name),
+                      required ? "must be 1 to 255 printable ASCII characters"
+                               : "must be up to 255 printable ASCII characters");
+  }
+  into = value->text;
+}
+
+int base64_value(char c) {
+  if (c >= 'A' && c <= 'Z') return c - 'A';
+  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
+  if (c >= '0' && c <= '9') return c - '0' + 52;
+  if (c == '+') return 62;
+  return c == '/' ? 63 : -1;
+}
+
+// RFC 4648 section 4, with its padding and nothing in the bits that do not count.
+std::optional<std::string> from_base64(std::string_view text) {
+  if (text.size() % 4 != 0) return std::nullopt;
+  std::size_t padding = 0;
+  while (padding < 2 && text.ends_with('=')) {
+    text.remove_suffix(1);
+    ++padding;
+  }
+  std::string bytes;
+  bytes.reserve(text.size() * 3 / 4);
+  std::uint32_t group = 0;
+  int bits = 0;
+  for (const char c : text) {
+    const int value = base64_value(c);
+    if (value < 0) return std::nullopt;
+    group = (group << 6U | static_cast<std::uint32_t>(value)) & 0xFFFFFFU;
+    bits += 6;
+    if (bits < 8) continue;
+    bits -= 8;
+    bytes += static_cast<char>(group >> static_cast<unsigned>(bits) & 0xFFU);
+  }
+  const std::uint32_t left = group & ((1U << static_cast<unsigned>(bits)) - 1U);
+  if (left != 0 || bits == 6) return std::nullopt;
+  return bytes;
+}
+
+void read_headers(const Value& response, Headers& into, Trouble& trouble) {
+  const Value* headers = response.find("headers");
+  if (headers == nullptr) return;
+  if (headers->kind != Kind::array) {
+    return trouble.at("/response/headers", R"(must be a list of pairs, like [["Name","value"]])");
+  }
+  for (std::size_t i = 0; i < headers->items.size(); ++i) {
+    const Value& pair = headers->items[i];
+    const bool good = pair.kind == Kind::array && pair.items.size() == 2 &&
+                      pair.items[0].kind == Kind::string && pair.items[1].kind == Kind::string &&
+                      http::is_token(pair.items[0].text) &&
+                      http::is_field_value(pair.items[1].text);
+    if (!good) {
+      return trouble.at("/response/headers/" + std::to_string(i),
+                        R"(must be a header field's name and value, like ["Name","value"])");
+    }
+    into.push_back({pair.items[0].text, pair.items[1].text});
+  }
+}
+
+void read_content(const Value& response, Response& into, Trouble& trouble) {
+  const Value* text = response.find("body");
+  const Value* bytes = response.find("body_base64");
+  const Value* document = response.find("body_json");
+  const int given = (text != nullptr) + (bytes != nullptr) + (document != nullptr);
+  if (given > 1) {
+    return trouble.at("/response", "must have one of /body, /body_json and /body_base64 at most");
+  }
+  if (text != nullptr) {
+    if (text->kind != Kind::string) {
+      return trouble.at("/response/body",
+                        "must be a text; for a JSON document use /response/body_json");
+    }
+    into.body = text->text;
+  }
+  if (document != nullptr) {
+    append_text(into.body, *document);
+    if (!find_header(into.headers, "Content-Type")) {
+      into.headers.push_back({"Content-Type", "application/json"});
+    }
+  }
+  if (bytes != nullptr) {
+    std::optional<std::string> decoded =
+        bytes->kind == Kind::string ? from_base64(bytes->text) : std::nullopt;
+    if (!decoded) {
+      return trouble.at("/response/body_base64", "must be base64 with its padding (RFC 4648)");
+    }
+    into.body = std::move(*decoded);
+  }
+}
+
+void read_response(const Value& body, KeyCall& call, Trouble& trouble) {
+  static constexpr std::array<std::string_view, 5> known{"status", "headers", "body", "body_json",
+                                                         "body_base64"};
+  call.response.status = 200;
+  const Value* response = body.find("response");
+  if (response == nullptr) return;
+  if (response->kind != Kind::object) return trouble.at("/response", "must be an object");
+  check_members(*response, "/response", known, trouble);
+  if (const Value* status = response->find("status")) {
+    const std::optional<std::int64_t> number = whole_number(*status);
+    if (!number || *number < 200 || *number > 599) {
+      return trouble.at("/response/status", "must be a final HTTP status, 200 to 599");
+    }
+    call.response.status = static_cast<int>(*number);
+  }
+  read_headers(*response, call.response.headers, trouble);
+  read_content(*response, call.response, trouble);
+}
+
+std::vector<std::string_view> members_of(KeyVerb verb) {
+  switch (verb) {
+    case KeyVerb::reserve: return {"owner", "request", "fingerprint"};
+    case KeyVerb::advance: return {"owner", "fence", "recovery_point"};
+    case KeyVerb::complete: return {"owner", "fence", "response"};
+    case KeyVerb::release: return {"owner", "fence", "reason"};
+    case KeyVerb::renew: return {"owner", "fence"};
+  }
+  return {};
+}
+
+}  // namespace
+
+Expected<KeyCall, std::string> read_key_call(KeyVerb verb, std::string_view body) {
+  const Expected<Value, json::Error> document = json::read(body);
+  if (!document) {
+    return Unexpected{"The body is not valid JSON: " + document.error().what + " at byte " +
+                      std::to_string(document.error().at_byte) + "."};
+  }
+  KeyCall call;
+  Trouble trouble;
+  if (document->kind != Kind::object) {
+    trouble.at("", "must be a JSON object");
+  } else {
+    check_members(*document, "", members_of(verb), trouble);
+    read_owner(*document, call, trouble);
+    if (verb != KeyVerb::reserve) read_fence(*document, call, trouble);
+  }
+  if (trouble.what.empty()) {
+    switch (verb) {
+      case KeyVerb::reserve: read_meaning(*document, call, trouble); break;
+      case KeyVerb::advance:
+        read_text(*document, "recovery_point", true, call.recovery_point, trouble);
+        break;
+      case KeyVerb::complete: read_response(*document, call, trouble); break;
+      case KeyVerb::release: read_text(*document, "reason", false, call.reason, trouble); break;
+      case KeyVerb::renew: break;
+    }
+  }
+  if (trouble.what.empty()) return call;
+  if (!trouble.what.ends_with('?')) trouble.what += '.';
+  if (trouble.what.starts_with("the body")) trouble.what[0] = 'T';
+  return Unexpected{std::move(trouble.what)};
+}
+
+}  // namespace pawl::gateway

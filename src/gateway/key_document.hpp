@@ -1,0 +1,24 @@
+// What a caller reads about its own keys, as JSON.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "pawl/core/http.hpp"
+#include "pawl/core/record.hpp"
+
+namespace pawl::gateway {
+
+// What HTTP's own words say well enough (RFC 9457, about:blank).
+Response plain_problem(int status, std::string_view title, std::string_view detail = {});
+
+// In quotes: "2024-06-01T12:00:00.000000Z".
+std::string timestamp(Instant instant);
+
+// Status, header fields and body; bytes that are no text in base64.
+std::string stored_response(const StoredResponse& response);
+
+// GET /_pawl/v1/keys/{key}.
+std::string key_document(const Record& record);
+
+}  // namespace pawl::gateway

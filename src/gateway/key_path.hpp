@@ -1,0 +1,22 @@
+// Keys in paths: percent-encoded, in their decoded form.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace pawl::gateway {
+
+inline constexpr std::string_view keys_path = "/_pawl/v1/keys/";
+
+// `text` comes from a path or a query whose escapes are known to be whole.
+std::string unescaped(std::string_view text);
+
+// POST /_pawl/v1/keys/{key}/{verb}, both as sent.
+struct KeyCallPath {
+  std::string_view key;
+  std::string_view verb;
+};
+std::optional<KeyCallPath> key_call_in(std::string_view method, std::string_view path);
+
+}  // namespace pawl::gateway
