@@ -137,8 +137,8 @@ class Engine {
   // Starts keeping a reservation's lease. Hold it until settled; dropping it stops the renewal.
   std::shared_ptr<Lease> hold(Record record);
 
-  // A worker's claim on a pending record: the lease under which it may be executed. Nothing where
-  // somebody else was quicker, or where it is too late.
+  // A worker's claim on a pending record, or on a flow whose lease is over: the lease under which
+  // it may be executed. Nothing where somebody else was quicker, or where it is too late.
   Task<StoreResult<std::shared_ptr<Lease>>> claim(const Record& pending);
 
   // Sends once under a lease, and settles.

@@ -170,8 +170,16 @@ Verdict decide(const Record& record, const Request& request, const Policy& polic
 }
 
 std::optional<Record> claimed(const Record& record, const Attempt& attempt) {
-  if (status_of(record) != Status::pending) return std::nullopt;
+  const auto* held = std::get_if<InProgress>(&record.state);
+  const bool abandoned = held != nullptr && attempt.clock_trusted &&
+                         held->locked_until <= attempt.now && record.request &&
+                         record.policy.on_lease_expiry == OnLeaseExpiry::resume;
+  if (status_of(record) != Status::pending && !abandoned) return std::nullopt;
   Record next = record;
+  if (abandoned) {  // as a client's retry would: it goes on at the recovery point
+    next.attempt = record.attempt + 1;
+    next.expires_at = std::max(record.expires_at, attempt.now + record.policy.retention);
+  }
   next.state = InProgress{attempt.now, attempt.now + record.policy.lease};
   next.owner = attempt.owner;
   if (!mutant(Mutant::claim_keeps_fence)) next.fence = Fence{record.fence.number + 1};

@@ -92,6 +92,21 @@ bool is_stored(const Header& header, const Headers& all) {
   });
 }
 
+// A flow that has got somewhere, and with whose request a worker can go on: releasing it would let
+// it be forgotten half done.
+bool is_half_done(const Record& held) {
+  return status_of(held) == Status::in_progress && !held.recovery_point.empty() && held.request &&
+         held.policy.on_lease_expiry == OnLeaseExpiry::resume;
+}
+
+std::string reason_of(const Outcome& outcome) {
+  return std::visit(
+      Overloaded{[](const NotSent& failure) { return failure.why; },
+                 [](const Lost& failure) { return failure.why; },
+                 [](const Answered& answer) { return std::to_string(answer.response.status); }},
+      outcome);
+}
+
 std::string error_of(const Outcome& outcome) {
   return std::visit(Overloaded{[](const NotSent& failure) { return "not-sent: " + failure.why; },
                                [](const Lost& failure) { return "sent: " + failure.why; },
@@ -147,6 +162,14 @@ Instant lease_end(const Record& record, Instant now) {
   if (const auto* held = std::get_if<InProgress>(&record.state)) return held->locked_until;
   if (const auto* doubt = std::get_if<Unknown>(&record.state)) return doubt->locked_until;
   return now;
+}
+
+// Its owner lets go of it: whoever comes next goes on at the recovery point.
+void abandon(Record& record, std::string error, Instant now) {
+  const InProgress held = std::get<InProgress>(record.state);
+  const Instant until = std::max(held.locked_at, std::min(held.locked_until, now));
+  record.state = InProgress{.locked_at = held.locked_at, .locked_until = until};
+  record.last_error = std::move(error);
 }
 
 void doubt(Record& record, std::string error, Instant now) {
@@ -211,6 +234,10 @@ Record settled(const Record& held, const Outcome& outcome, Instant now,
       name_resource(next, std::get<Answered>(outcome).response, options);
       break;
     case Settling::release:
+      if (is_half_done(held)) {
+        abandon(next, "stopped: " + reason_of(outcome), now);
+        break;
+      }
       release(next, error_of(outcome), now);
       if (goes_back_to_queue(held, outcome)) {
         next.state = Pending{};

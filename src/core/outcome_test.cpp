@@ -170,6 +170,30 @@ TEST(Settled, DoubtRemembersWhenTheLeaseEnded) {
   EXPECT_EQ(settled(doubted, Lost{}, now, {}).state, State(Unknown{now, now}));
 }
 
+// Released, it could be forgotten with its charge made and nothing to show for it.
+TEST(Settled, AFlowThatGotSomewhereIsLeftToBeResumedNotReleased) {
+  Record held = an_in_progress_record();
+  held.policy.on_lease_expiry = OnLeaseExpiry::resume;
+  const Instant now = some_time() + 10s;
+  EXPECT_EQ(status_of(settled(held, NotSent{"why"}, now, {})), Status::failed_retryable);
+  held.recovery_point = "charge";
+  EXPECT_EQ(status_of(settled(held, NotSent{"why"}, now, {})), Status::failed_retryable)
+      << "nobody but its client could go on with it";
+  held.request = StoredRequest{"/v1/payments", {}, "{}"};
+  const Record left = settled(held, NotSent{"why"}, now, {});
+  EXPECT_EQ(left.state, State(InProgress{some_time(), now}));
+  EXPECT_EQ(left.recovery_point, "charge");
+  EXPECT_EQ(left.last_error, "stopped: why");
+  EXPECT_FALSE(broken_invariant(left));
+  // Its lease may be over already, and a clock may be behind its beginning.
+  const Instant lease_end = some_time() + held.policy.lease;
+  EXPECT_EQ(settled(held, NotSent{}, some_time() + 1h, {}).state,
+            State(InProgress{some_time(), lease_end}));
+  EXPECT_EQ(settled(held, NotSent{}, some_time() - 1s, {}).state,
+            State(InProgress{some_time(), some_time()}));
+  EXPECT_EQ(status_of(settled(held, Lost{}, now, {})), Status::unknown);
+}
+
 TEST(Settled, ReleaseIsKeptForTheRetention) {
   Record held = an_in_progress_record();
   EXPECT_EQ(settled(held, NotSent{}, some_time() + 1h, {}).expires_at, some_time() + 49h);

@@ -11,7 +11,9 @@ Task<StoreResult<std::shared_ptr<Lease>>> Engine::claim(const Record& pending) {
   }
   const Attempt attempt = new_attempt();
   if (!attempt.clock_trusted) co_return none;
-  const bool too_late = pending.expires_at <= attempt.now;
+  // What is in progress never expires: a flow is finished however late.
+  const bool expires = status_of(pending) == Status::pending;
+  const bool too_late = expires && pending.expires_at <= attempt.now;
   if (too_late && !mutant(Mutant::expired_pending_claimed)) co_return none;
   const std::optional<Record> next = claimed(pending, attempt);
   if (!next) co_return none;
@@ -19,7 +21,7 @@ Task<StoreResult<std::shared_ptr<Lease>>> Engine::claim(const Record& pending) {
   bool in_doubt = false;  // a write of ours may be there although nobody said so
   for (int round = 0; round < options_.rounds_max; ++round) {
     // Asked in every round: the process may have been stopped until it was too late.
-    const bool expired = pending.expires_at <= time_.at(clock_.now());
+    const bool expired = expires && pending.expires_at <= time_.at(clock_.now());
     if (expired && !mutant(Mutant::expired_pending_claimed)) break;
     Replacement change{*next, guard_of(pending), std::nullopt};
     const StoreResult<Written> written = co_await replace(std::move(change));

@@ -10,8 +10,12 @@ namespace pawl {
 Replacement renewal_of(const Record& held, Instant now) {
   Record next = held;
   const auto& lease = std::get<InProgress>(held.state);
+  // An even microsecond, where advance (a phase's commit) writes odd ones: a renewal that was
+  // under way while a phase committed can then never take that row for its own.
+  const Instant fresh = now + held.policy.lease;
+  const Instant even = fresh - Duration(fresh.time_since_epoch().count() % 2);
   // Never shorter than it is: the estimate of the store's time may have stepped back a little.
-  const Instant until = std::max(lease.locked_until, now + held.policy.lease);
+  const Instant until = std::max(lease.locked_until, even);
   next.state = InProgress{.locked_at = lease.locked_at, .locked_until = until};
   return Replacement{std::move(next), guard_of(held), std::nullopt};
 }

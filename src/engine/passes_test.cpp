@@ -245,5 +245,58 @@ TEST(Claim, OneOfTwoWorkersGetsARecordAndWhatWasNotSentGoesBackToTheQueue) {
   EXPECT_EQ(world.upstream.charges(), 1);
 }
 
+TEST(Claim, AnAbandonedFlowIsTakenOverOnceItsLeaseIsOverHoweverLate) {
+  World world;
+  Engine dead = world.node();
+  Engine one = world.node();
+  Engine two = world.node();
+  Policy policy;
+  policy.on_lease_expiry = OnLeaseExpiry::resume;
+  Request request = a_request();
+  request.stored = StoredRequest{"/v1/payments", {}, "{}"};
+  const Record held = run(dead.reserve(request, policy))->record;
+  ASSERT_TRUE(run(one.sync_time()));
+  const auto early = run(one.claim(held));
+  ASSERT_TRUE(early);
+  EXPECT_EQ(*early, nullptr) << "its owner is presumed alive";
+  world.clock.advance(policy.retention * 2);
+  const auto first = run(one.claim(held));
+  const auto second = run(two.claim(held));
+  ASSERT_TRUE(first && *first);
+  ASSERT_TRUE(second);
+  EXPECT_EQ(*second, nullptr);
+  EXPECT_GT((*first)->record->fence, held.fence);
+  EXPECT_EQ((*first)->record->attempt, 2);
+}
+
+TEST(Claim, NobodyClaimsALapsedRecordThatIsNotAFlows) {
+  World world;
+  Engine engine = world.node();
+  Policy policy;
+  const Record unresumed = reserved(world, engine, policy);
+  policy.on_lease_expiry = OnLeaseExpiry::resume;
+  Record without_request = unresumed;
+  without_request.policy = policy;  // the key API's: its owner alone knows how to go on
+  world.clock.advance(1h);
+  for (const Record& held : {unresumed, without_request}) {
+    const auto claimed = run(engine.claim(held));
+    ASSERT_TRUE(claimed);
+    EXPECT_EQ(*claimed, nullptr);
+  }
+}
+
+TEST(Renew, WritesEvenMicrosecondsSoThatAnAdvanceIsNeverTakenForIt) {
+  World world;
+  Engine engine = world.node();
+  for (const Duration odd : {1us, 2us, 3us}) {
+    const std::shared_ptr<Lease> lease = engine.hold(reserved(world, engine));
+    world.clock.advance(15s + odd);
+    ASSERT_EQ(run(engine.renew())->changed, 1U);
+    const auto held = std::get<InProgress>(world.record().state);
+    EXPECT_EQ(held.locked_until.time_since_epoch().count() % 2, 0);
+    ASSERT_TRUE(run(engine.settle(*lease, NotSent{"on to the next"})));
+  }
+}
+
 }  // namespace
 }  // namespace pawl

@@ -156,6 +156,21 @@ TEST_F(SqlFunctions, ARecoveryPointComesBackWithTheNextAttempt) {
             "charged");
 }
 
+// A renewal guards itself by the lease it saw and ends its own at even microseconds: after an
+// advance it must not pass, nor take the row for its own, whatever lease the row had.
+TEST_F(SqlFunctions, AnAdvanceAlwaysMovesTheLeasesEndToAnOddMicrosecond) {
+  ASSERT_EQ(reserve("k-1", "o-1"), "execute");
+  for (const char* ahead : {"1 hour", "1 hour 1 microsecond", "2 hours 2 microseconds"}) {
+    value("UPDATE pawl.keys SET locked_until = date_trunc('second', locked_until) + interval '" +
+          std::string(ahead) + "' RETURNING 1");
+    const std::string before = value("SELECT locked_until FROM pawl.keys");
+    value("SELECT pawl.advance('s', 'k-1', " + fence("k-1") + ", 'charged')");
+    EXPECT_EQ(value("SELECT locked_until > '" + before + "' FROM pawl.keys"), "t");
+    EXPECT_EQ(value("SELECT extract(microseconds FROM locked_until)::bigint % 2 FROM pawl.keys"),
+              "1");
+  }
+}
+
 TEST_F(SqlFunctions, APromiseMadeTwiceIsOneRowOfTheOutbox) {
   ASSERT_EQ(reserve("k-1", "o-1"), "execute");
   const std::string enqueue = "SELECT pawl.enqueue('s', 'k-1', " + fence("k-1") + ", 'bank', 'x')";

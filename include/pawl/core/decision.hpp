@@ -92,8 +92,8 @@ Record first_record(const Request& request, const Policy& policy, const Attempt&
 Verdict decide(const Record& record, const Request& request, const Policy& policy,
                const Attempt& attempt);
 
-// A worker's claim on a pending record: the same record, in progress under a higher fence.
-// Nothing if the record is not pending.
+// A worker's claim on a pending record, or on a flow that its owner abandoned: the same record, in
+// progress under a higher fence. Nothing if it is neither.
 std::optional<Record> claimed(const Record& record, const Attempt& attempt);
 
 }  // namespace pawl
