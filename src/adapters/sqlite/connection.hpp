@@ -28,6 +28,8 @@ class Statement {
  public:
   // `sql` must be valid for this schema; nothing if SQLite refuses it.
   static std::optional<Statement> prepare(sqlite3* connection, const char* sql);
+  // Takes over one that was prepared elsewhere.
+  static Statement adopt(sqlite3_stmt* statement) { return Statement(statement); }
 
   void bind(int at, std::int64_t value);
   void bind(int at, std::optional<std::int64_t> value);

@@ -1,0 +1,22 @@
+// Keys for the calls we make ourselves: the same in every try, and nobody else's.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "pawl/core/key.hpp"
+#include "pawl/core/time.hpp"
+
+namespace pawl::detail {
+
+// Of a foreign phase's call.
+std::string phase_key(const Scope& scope, const Key& key, std::string_view phase);
+
+// Of an outbox row: what pawl.enqueue derives, digit for digit.
+std::string outbox_key(const Scope& scope, const Key& key, std::string_view destination,
+                       std::string_view step);
+
+// Run::id.
+std::string run_id(const Scope& scope, const Key& key, Instant created_at, std::string_view of);
+
+}  // namespace pawl::detail

@@ -1,0 +1,41 @@
+#include "src/libpawl/derived_key.hpp"
+
+#include <gtest/gtest.h>
+
+#include "pawl/core/sha256.hpp"
+#include "src/libpawl/lease_end.hpp"
+
+namespace pawl::detail {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(DerivedKey, PartsCannotRunIntoEachOther) {
+  EXPECT_NE(phase_key(Scope{"a"}, Key{"bc"}, "d"), phase_key(Scope{"ab"}, Key{"c"}, "d"));
+  EXPECT_NE(phase_key(Scope{"a"}, Key{"b"}, "c:1:d"), phase_key(Scope{"a"}, Key{"b"}, "c"));
+  EXPECT_NE(run_id(Scope{"a"}, Key{"b"}, Instant(1us), "c"),
+            run_id(Scope{"a"}, Key{"b"}, Instant(2us), "c"));
+}
+
+// Calls that are under way must be found again by the next version: these never change.
+TEST(DerivedKey, NeverChanges) {
+  EXPECT_EQ(phase_key(Scope{"lib:a"}, Key{"k"}, "charge"),
+            hex(sha256("pawl-phase-key:5:lib:a:1:k:6:charge")));
+  EXPECT_EQ(outbox_key(Scope{"t\xc3\xa4"}, Key{"k"}, "mail", ""),
+            hex(sha256("pawl-derived-key:2:t\xc3\xa4:1:k:4:mail:0:")));
+}
+
+TEST(LeaseEnd, AdvanceAlwaysMovesItAndLeavesItOdd) {
+  const Instant base(1000us);
+  for (const Duration before : {0us, 1us, 2us, 3us}) {
+    for (const Duration wanted : {-5us, 0us, 1us, 2us, 3us, 4us, 100us}) {
+      const Instant ends = advanced_lease(base + before, base + wanted);
+      EXPECT_GT(ends, base + before);
+      EXPECT_GE(ends, base + wanted);
+      EXPECT_EQ(ends.time_since_epoch().count() % 2, 1);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace pawl::detail

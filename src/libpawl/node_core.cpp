@@ -1,0 +1,145 @@
+#include "src/libpawl/node_core.hpp"
+
+#include <algorithm>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
+#include <iostream>
+
+#include "pawl/core/sha256.hpp"
+
+namespace pawl::detail {
+namespace {
+
+namespace net = boost::asio;
+using namespace std::chrono_literals;
+
+constexpr Duration look_after_every = 2s;
+constexpr std::size_t late_bytes_max = std::size_t{64} << 20;
+constexpr std::size_t late_bytes_fixed = 1024;  // the record, its lease, what lists cost
+
+class NoMetrics final : public Metrics {
+ public:
+  void add(Counter, std::string_view, std::uint64_t) override {}
+};
+
+NodeOptions completed(NodeOptions options) {
+  if (!options.metrics) options.metrics = std::make_shared<NoMetrics>();
+  return options;
+}
+
+std::size_t bytes_of(const Outcome& outcome) {
+  const auto* answered = std::get_if<Answered>(&outcome);
+  return late_bytes_fixed + (answered == nullptr ? 0 : answered->response.body.size());
+}
+
+}  // namespace
+
+void rethrow(std::exception_ptr failure) {
+  if (failure) std::rethrow_exception(failure);
+}
+
+NodeCore::NodeCore(OpenedStore opened, NodeOptions options)
+    : options_(completed(std::move(options))),
+      keep_running_(net::make_work_guard(context_)),
+      opened_(std::move(opened)),
+      engine_(*opened_.store, clock_, entropy_, *options_.metrics),
+      renew_every_(Duration(1s).count()),
+      flows_(std::max<std::size_t>(options_.flow_threads, 1)) {
+  net::co_spawn(context_, deadlines_.run(), net::detached);
+  net::co_spawn(context_, keep_leases(), net::detached);
+  net::co_spawn(context_, look_after(), net::detached);
+  if (options_.passes) net::co_spawn(context_, sweep_and_reap(), net::detached);
+  thread_ = std::thread([this] { context_.run(); });
+}
+
+NodeCore::~NodeCore() {
+  flows_.join();
+  context_.stop();
+  thread_.join();
+  kept_.clear();
+  // Its threads may still be letting go of the event loop they have just woken: they end first.
+  opened_.store.reset();
+}
+
+void NodeCore::offload(std::function<void()> work) { net::post(flows_, std::move(work)); }
+
+void NodeCore::expect_leases_of(Duration lease) {
+  // Renewals come at a third of a lease; looking six times a lease is soon enough for that.
+  const Duration::rep wanted = std::clamp<Duration>(lease / 6, 20ms, 1s).count();
+  Duration::rep before = renew_every_;
+  while (wanted < before && !renew_every_.compare_exchange_weak(before, wanted)) {
+  }
+}
+
+void NodeCore::say(LogLevel level, std::string_view text) const {
+  if (options_.log) {
+    options_.log(level, text);
+  } else if (level != LogLevel::info) {
+    std::cerr << std::string("pawl: ").append(text).append("\n") << std::flush;
+  }
+}
+
+void NodeCore::reach(std::string_view phase, std::string_view point) const {
+  if (!options_.at_point) return;
+  options_.at_point(std::string(phase).append(":").append(point));
+}
+
+void NodeCore::keep(std::shared_ptr<void> thing) {
+  const std::lock_guard lock(mutex_);
+  kept_.push_back(std::move(thing));
+}
+
+std::string NodeCore::new_request_id() { return entropy_.new_owner().text; }
+
+Task<void> NodeCore::keep_leases() {
+  for (;;) {
+    static_cast<void>(co_await engine_.renew());
+    co_await clock_.sleep_until(clock_.now() + Duration(renew_every_));
+  }
+}
+
+Task<void> NodeCore::look_after() {
+  for (;;) {
+    // An answer about an idle store's clock tells of a jump that no request would have noticed.
+    static_cast<void>(co_await engine_.sync_time());
+    static_cast<void>(co_await engine_.release_orphans());
+    co_await settle_late();
+    co_await clock_.sleep_until(clock_.now() + look_after_every);
+  }
+}
+
+Task<void> NodeCore::sweep_and_reap() {
+  for (;;) {
+    co_await clock_.sleep_until(clock_.now() + options_.sweep_interval);
+    static_cast<void>(co_await engine_.sweep());
+    static_cast<void>(co_await engine_.reap());
+  }
+}
+
+void NodeCore::remember_late(std::shared_ptr<Lease> lease, Outcome outcome) {
+  const std::size_t bytes = bytes_of(outcome);
+  if (late_bytes_ + bytes > late_bytes_max) return;  // its lease lapses instead
+  late_bytes_ += bytes;
+  late_.push_back({std::move(lease), std::move(outcome), bytes});
+}
+
+Task<void> NodeCore::settle_late() {
+  std::list<Late> waiting;
+  waiting.swap(late_);
+  while (!waiting.empty()) {
+    Late& late = waiting.front();
+    const StoreResult<Settlement> settled = co_await engine_.settle(*late.lease, late.outcome);
+    if (!settled && settled.error() != StoreError::unreadable) {
+      // Still away, most likely: none of the others would fare better now. The next time another
+      // one is the first, in case it is this one's row that is the trouble.
+      waiting.splice(waiting.end(), waiting, waiting.begin());
+      late_.splice(late_.end(), waiting);
+      co_return;
+    }
+    if (!settled) say(LogLevel::error, "an outcome is lost: its record cannot be read");
+    late_bytes_ -= late.bytes;
+    waiting.pop_front();
+  }
+}
+
+}  // namespace pawl::detail

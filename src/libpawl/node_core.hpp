@@ -1,0 +1,118 @@
+// What a Node is a handle of.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_future.hpp>
+#include <list>
+#include <mutex>
+#include <thread>
+
+#include "pawl/engine.hpp"
+#include "pawl/node.hpp"
+#include "src/adapters/http/deadlines.hpp"
+#include "src/adapters/os/random.hpp"
+#include "src/adapters/os/system_clock.hpp"
+#include "src/libpawl/work.hpp"
+
+namespace pawl::detail {
+
+// A store that is open, and a way to ask how it is.
+struct OpenedStore {
+  std::unique_ptr<Store> store;
+  std::function<std::optional<std::string>()> trouble;
+  std::unique_ptr<Backend> backend;
+};
+OpenedStore open_store(const std::string& url, const NodeOptions& options);
+
+// co_spawn of Asio 1.26 wants results that can be made of nothing; ours cannot.
+template <class T>
+Task<void> keep_result(Task<T> task, std::optional<T>& result) {
+  result.emplace(co_await std::move(task));
+}
+
+template <class T>
+Task<void> hand_over(Task<T> task, std::function<void(T)> done) {
+  T result = co_await std::move(task);
+  done(std::move(result));
+}
+
+void rethrow(std::exception_ptr failure);
+
+class NodeCore {
+ public:
+  NodeCore(OpenedStore opened, NodeOptions options);
+  ~NodeCore();
+  NodeCore(const NodeCore&) = delete;
+  NodeCore& operator=(const NodeCore&) = delete;
+
+  // On the node's thread; blocks the caller, which must be another one.
+  template <class T>
+  T run(Task<T> task) {
+    std::optional<T> result;
+    Task<void> kept = keep_result(std::move(task), result);
+    boost::asio::co_spawn(context_, std::move(kept), boost::asio::use_future).get();
+    return std::move(*result);
+  }
+  // On the node's thread, which then calls `done`.
+  template <class T>
+  void start(Task<T> task, std::function<void(T)> done) {
+    Task<void> handed = hand_over(std::move(task), std::move(done));
+    boost::asio::co_spawn(context_, std::move(handed), rethrow);
+  }
+  // On one of the threads that may block.
+  void offload(std::function<void()> work);
+
+  // Renew often enough for leases of this length.
+  void expect_leases_of(Duration lease);
+  // An outcome that could not be recorded: it is tried again for as long as this process lives. On
+  // the node's thread.
+  void remember_late(std::shared_ptr<Lease> lease, Outcome outcome);
+
+  // Keeps something that the node's thread uses until that thread has ended.
+  void keep(std::shared_ptr<void> thing);
+
+  void say(LogLevel level, std::string_view text) const;
+  void reach(std::string_view phase, std::string_view point) const;
+  std::string new_request_id();
+
+  Engine& engine() { return engine_; }
+  Store& store() { return *opened_.store; }
+  Clock& clock() { return clock_; }
+  Backend& backend() { return *opened_.backend; }
+  http::Deadlines& deadlines() { return deadlines_; }
+  [[nodiscard]] std::optional<std::string> trouble() const { return opened_.trouble(); }
+
+ private:
+  struct Late {
+    std::shared_ptr<Lease> lease;
+    Outcome outcome;
+    std::size_t bytes = 0;
+  };
+
+  Task<void> keep_leases();
+  Task<void> look_after();
+  Task<void> sweep_and_reap();
+  Task<void> settle_late();
+
+  const NodeOptions options_;
+  boost::asio::io_context context_{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> keep_running_;
+  os::SystemClock clock_;
+  os::SystemEntropy entropy_;
+  http::Deadlines deadlines_{clock_};
+  OpenedStore opened_;
+  Engine engine_;
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<void>> kept_;  // under mutex_
+  std::atomic<Duration::rep> renew_every_;
+  std::list<Late> late_;
+  std::size_t late_bytes_ = 0;
+  boost::asio::thread_pool flows_;
+  std::thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace pawl::detail

@@ -1,0 +1,346 @@
+#include "src/libpawl/passage.hpp"
+
+#include "pawl/core/json.hpp"
+#include "src/libpawl/derived_key.hpp"
+#include "src/libpawl/http_caller.hpp"
+
+namespace pawl::detail {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration retry_after = 1s;
+constexpr Duration settle_allowance = 10s;
+
+// The transaction of one phase, as its author sees it.
+class PhaseTransaction final : public Transaction {
+ public:
+  PhaseTransaction(Work& work, const Record& held, const std::string& phase)
+      : Transaction(work), held_(held), phase_(phase) {}
+
+  std::string enqueue(const OutboxItem& item) override {
+    OutboxItem named = item;
+    ++promised_;
+    if (named.step.empty()) {
+      named.step = phase_;
+      named.step.append("#").append(std::to_string(promised_));
+    }
+    return work_.enqueue(held_, named);
+  }
+
+ private:
+  const Record& held_;
+  const std::string& phase_;
+  int promised_ = 0;
+};
+
+// These run on the node's thread: the engine and its leases belong to it.
+
+Task<Done> extend(NodeCore& node, Lease& lease) {
+  lease.renew_until = node.clock().now() + lease.record->policy.upstream_timeout + settle_allowance;
+  co_return Done{};
+}
+
+Task<Done> take_over_record(Lease& lease, Record after) {
+  if (status_of(after) == Status::in_progress) {
+    lease.record = std::make_shared<const Record>(std::move(after));
+  } else {
+    lease.lost = true;  // nothing left to renew
+  }
+  co_return Done{};
+}
+
+Task<Instant> store_time(NodeCore& node) { co_return node.engine().time().at(node.clock().now()); }
+
+Task<Instant> store_time_at_latest(NodeCore& node) {
+  co_return node.engine().time().at_latest(node.clock().now());
+}
+
+Task<StoreResult<Settlement>> settle(NodeCore& node, Lease& lease,
+                                     std::optional<std::string> recovery_point,
+                                     const Outcome& outcome) {
+  if (recovery_point) {
+    Record changed = *lease.record;
+    changed.recovery_point = std::move(*recovery_point);
+    lease.record = std::make_shared<const Record>(std::move(changed));
+  }
+  co_return co_await node.engine().settle(lease, outcome);
+}
+
+bool was_refused(const Outcome& outcome) {
+  const auto* answer = std::get_if<Answered>(&outcome);
+  if (answer == nullptr) return false;
+  const int status = answer->response.status;
+  return status == 429 ||
+         (status == 503 && find_header(answer->response.headers, "Retry-After").has_value());
+}
+
+std::string why_of(const Outcome& outcome) {
+  if (const auto* none = std::get_if<NotSent>(&outcome)) return "not sent: " + none->why;
+  if (const auto* lost = std::get_if<Lost>(&outcome)) return "sent, and no answer: " + lost->why;
+  return "answered " + std::to_string(std::get<Answered>(outcome).response.status);
+}
+
+}  // namespace
+
+Passage::Passage(const FlowCore& flow, Granted granted)
+    : flow_(flow), node_(flow.node()), granted_(std::move(granted)), held_(granted_.record) {}
+
+Response Passage::run() {
+  std::optional<Point> point = flow_.point_of(held_);
+  if (!point || !held_.request) return refuse();
+  point_ = std::move(*point);
+  try {
+    for (;;) {
+      const Phase& phase = *flow_.find(point_.phase);
+      hold_on();
+      Step over = phase.foreign() ? run_foreign(phase) : run_local(phase);
+      if (over) return std::move(*over);
+    }
+  } catch (const Superseded& lost) {
+    return superseded(lost.why);
+  } catch (const std::exception& failure) {
+    return stop(named(failure.what()));
+  } catch (...) {
+    return stop(named("an exception of no known type"));
+  }
+}
+
+// A hung phase does not hold its key for ever, but each phase has a time of its own.
+void Passage::hold_on() { node_.run(extend(node_, *granted_.lease)); }
+
+void Passage::adopt(Record after) {
+  held_ = after;
+  node_.run(take_over_record(*granted_.lease, std::move(after)));
+}
+
+Run Passage::run_now() const {
+  return Run{.scope = held_.scope,
+             .key = held_.key,
+             .request = HttpRequest{held_.method, held_.request->target, held_.request->headers,
+                                    held_.request->body},
+             .state = point_.state,
+             .attempt = held_.attempt,
+             .created_at = held_.created_at};
+}
+
+std::string Passage::named(const std::string& text) const { return point_.phase + ": " + text; }
+
+Passage::Step Passage::run_local(const Phase& phase) {
+  const Run run = run_now();
+  return commit(phase, [&](Transaction& transaction) { return phase.local(transaction, run); });
+}
+
+void Passage::demand_next(const Phase& phase, const Next& next) const {
+  if (next.phase.has_value() == next.response.has_value()) {
+    throw std::logic_error("a phase must either advance or respond");
+  }
+  if (next.response && (next.response->status < 200 || next.response->status > 599)) {
+    throw std::logic_error("respond: " + std::to_string(next.response->status) +
+                           " is no final HTTP status (200 to 599)");
+  }
+  if (!next.phase) return;
+  const Phase* to = flow_.find(*next.phase);
+  if (to == nullptr || to <= &phase) {
+    std::string text = "advance(\"" + *next.phase + "\"): the phases after this one are";
+    for (const Phase* later = &phase + 1; later <= &flow_.phases().back(); ++later) {
+      text.append(" ").append(later->name);
+    }
+    throw std::logic_error(text);
+  }
+}
+
+Passage::Step Passage::commit(const Phase& phase, const std::function<Next(Transaction&)>& decide) {
+  node_.reach(phase.name, "begin");
+  std::unique_ptr<Work> work = node_.backend().begin();
+  PhaseTransaction transaction(*work, held_, phase.name);
+  Next next = decide(transaction);
+  demand_next(phase, next);
+  return go_on(std::move(work), phase, std::move(next));
+}
+
+Passage::Step Passage::go_on(std::unique_ptr<Work> work, const Phase& phase, Next next) {
+  Point to{next.phase.value_or(""), point_.state, {}};
+  for (auto& [name, value] : next.state) to.state.insert_or_assign(name, std::move(value));
+  Record after;
+  if (next.phase) {
+    const std::string text = encode(to);
+    if (text.size() > state_bytes_max) {
+      throw std::logic_error("the phases hand on more than 4 KiB to each other");
+    }
+    after = work->advance(held_, text);
+  } else {
+    after = work->complete(held_, storable(*next.response, granted_.lease->settle));
+  }
+  node_.reach(phase.name, "before-commit");
+  const Commit committed = work->commit();
+  work.reset();  // before anybody asks the record: this connection may still hold it
+  if (committed == Commit::in_doubt) return stop(named("its commit is in doubt"));
+  node_.reach(phase.name, "after-commit");
+  adopt(std::move(after));
+  point_ = std::move(to);
+  if (next.phase) return std::nullopt;
+  completed_ = true;
+  const Outcome answered = Answered{std::move(*next.response)};
+  return render_outcome(answered, held_, granted_.dialect);
+}
+
+Passage::Step Passage::run_foreign(const Phase& phase) {
+  Call call;
+  call.key = point_.sending ? point_.sending->key : phase_key(held_.scope, held_.key, phase.name);
+  call.request = phase.call(run_now());
+  call.timeout = held_.policy.upstream_timeout;
+  call.may_send = [this] { return node_.run(node_.engine().may_send(*granted_.lease)); };
+  if (point_.sending && !may_send_again(phase.destination)) {
+    return look_up(phase, call, "it may have been sent before a crash, and must not be sent again");
+  }
+  // What the record says if it turns out that nothing was sent under a mark of ours.
+  std::optional<std::string> unmarked;
+  if (!point_.sending) {
+    unmarked = held_.recovery_point;
+    if (Step over = mark(phase, call.key)) return over;
+  }
+  const Outcome outcome = send(phase, call);
+  node_.reach(phase.name, "after-send");
+  return take_in(phase, call, outcome, unmarked);
+}
+
+// Durable before the first byte: from here on whoever comes next knows that it may have been sent.
+Passage::Step Passage::mark(const Phase& phase, const std::string& key) {
+  node_.reach(phase.name, "before-mark");
+  Point marked = point_;
+  marked.sending = Sending{node_.run(store_time(node_)), key};
+  std::unique_ptr<Work> work = node_.backend().begin();
+  Record after = work->advance(held_, encode(marked));
+  const Commit committed = work->commit();
+  work.reset();
+  if (committed == Commit::in_doubt) return stop(named("its mark's commit is in doubt"));
+  node_.reach(phase.name, "after-mark");
+  adopt(std::move(after));
+  point_ = std::move(marked);
+  return std::nullopt;
+}
+
+Outcome Passage::send(const Phase& phase, const Call& call) {
+  node_.reach(phase.name, "before-send");
+  const Destination& destination = phase.destination;
+  if (destination.http) {
+    return node_.run(destination.http->send(node_.engine(), *granted_.lease, held_, call));
+  }
+  if (!call.may_send()) return NotSent{"too little of the lease was left"};
+  try {
+    return destination.send(call);
+  } catch (const std::exception& failure) {
+    return Lost{Lost::How::reset, failure.what()};  // it may have got anywhere
+  } catch (...) {
+    return Lost{Lost::How::reset, "an exception of no known type"};
+  }
+}
+
+// The time that a re-sent call takes to get there must lie in the window too: a lease's length,
+// since the gate lets nothing out later than that.
+bool Passage::may_send_again(const Destination& destination) const {
+  if (!destination.dedupes) return false;
+  const Instant latest = node_.run(store_time_at_latest(node_)) + held_.policy.lease;
+  return latest <= point_.sending->first_sent_at + destination.dedupe_window;
+}
+
+Passage::Step Passage::take_in(const Phase& phase, const Call& call, const Outcome& outcome,
+                               const std::optional<std::string>& unmarked) {
+  const Run run = run_now();
+  if (const auto* answer = std::get_if<Answered>(&outcome)) {
+    if (classify(outcome, held_.policy) == Settling::complete) {
+      return commit(phase, [&](Transaction& transaction) {
+        return phase.record(transaction, run, answer->response);
+      });
+    }
+  }
+  const std::string why = named(why_of(outcome));
+  const bool refused = was_refused(outcome) && held_.policy.on_refusal == OnRefusal::release;
+  if (std::holds_alternative<NotSent>(outcome) || refused) return stop(why, unmarked);
+  const auto* lost = std::get_if<Lost>(&outcome);
+  const int status = lost != nullptr && lost->how == Lost::How::timeout ? 504 : 503;
+  if (may_send_again(phase.destination)) return stop(why, std::nullopt, status);
+  return look_up(phase, call, why_of(outcome));
+}
+
+// It must not be sent again. Whoever knows is asked; if nobody does, nobody guesses.
+Passage::Step Passage::look_up(const Phase& phase, const Call& call, const std::string& why) {
+  std::optional<Response> found;
+  if (phase.destination.look_up) {
+    node_.reach(phase.name, "before-look-up");
+    found = phase.destination.look_up(call);
+    node_.reach(phase.name, "after-look-up");
+  }
+  if (!found) return give_up_unknown(named(why));
+  const Run run = run_now();
+  return commit(phase,
+                [&](Transaction& transaction) { return phase.record(transaction, run, *found); });
+}
+
+Response Passage::stop(const std::string& why, std::optional<std::string> recovery_point,
+                       int status) {
+  node_.say(LogLevel::warning, "flow \"" + flow_.rules().name + "\": " +
+                                   log_name(held_.scope, held_.key) + " stopped at " + why);
+  const Outcome stopped = NotSent{why};
+  const StoreResult<Settlement> settlement =
+      node_.run(settle(node_, *granted_.lease, std::move(recovery_point), stopped));
+  if (settlement && std::holds_alternative<Completed>(settlement->record.state)) {
+    completed_ = true;  // a commit that was in doubt, or somebody who was quicker
+    return render_settlement(node_, granted_, stopped, settlement);
+  }
+  ProblemDetails details{Problem::outcome_unknown,
+                         "The request is not finished, and will be continued where it stopped. "
+                         "Retry with the same key and body, and do not use a new key.",
+                         status, retry_after};
+  return problem(node_, granted_.dialect, std::move(details));
+}
+
+// Only a finding leads out of `unknown`. If that is "not executed", the call is to be made afresh:
+// so the mark does not stay.
+Response Passage::give_up_unknown(const std::string& why) {
+  std::string text = why;
+  if (point_.sending) {
+    text.append("; first sent ").append(imf_fixdate(point_.sending->first_sent_at));
+    text.append(" as ").append(point_.sending->key);
+  }
+  node_.say(LogLevel::warning, "flow \"" + flow_.rules().name + "\": " +
+                                   log_name(held_.scope, held_.key) + " is unknown: " + text);
+  Point unmarked = point_;
+  unmarked.sending.reset();
+  const Outcome lost = Lost{Lost::How::timeout, text};
+  const StoreResult<Settlement> settlement =
+      node_.run(settle(node_, *granted_.lease, encode(unmarked), lost));
+  return render_settlement(node_, granted_, lost, settlement);
+}
+
+Response Passage::refuse() {
+  const std::string why = flow_.unknown_point(held_);
+  node_.say(LogLevel::error, why);
+  const Outcome stopped = NotSent{why};
+  static_cast<void>(node_.run(settle(node_, *granted_.lease, std::nullopt, stopped)));
+  ProblemDetails details{Problem::outcome_unknown,
+                         "The request was begun by another version of this service, which must "
+                         "finish it. Retry later with the same key and body.",
+                         503, std::chrono::seconds(30)};
+  return problem(node_, granted_.dialect, std::move(details));
+}
+
+// Somebody else has it, or finished it. Nothing of ours was kept.
+Response Passage::superseded(const std::string& why) {
+  node_.say(LogLevel::warning, "flow \"" + flow_.rules().name +
+                                   "\": " + log_name(held_.scope, held_.key) +
+                                   " was taken over; rolled back: " + why);
+  const StoreResult<std::optional<Record>> found =
+      node_.run(node_.store().find(held_.scope, held_.key));
+  if (found && *found && (*found)->fingerprint == held_.fingerprint) {
+    if (const auto* done = std::get_if<Completed>(&(*found)->state)) {
+      Dialect dialect = granted_.dialect;
+      dialect.request_id = request_id(**found);
+      return render_stored(done->response, (*found)->expires_at, Delivery::original, dialect);
+    }
+  }
+  return problem(node_, granted_.dialect, {Problem::in_flight, "", {}, retry_after});
+}
+
+}  // namespace pawl::detail

@@ -1,0 +1,282 @@
+#include <libpq-fe.h>
+
+#include <array>
+#include <charconv>
+
+#include "pawl/core/json.hpp"
+#include "pawl/node.hpp"
+#include "src/adapters/postgres/link.hpp"
+#include "src/adapters/postgres/migrate.hpp"
+#include "src/libpawl/pool.hpp"
+#include "src/libpawl/work.hpp"
+
+namespace pawl::detail {
+namespace {
+
+using Result = std::unique_ptr<PGresult, decltype(&PQclear)>;
+
+constexpr const char* stale_fence = "PW001";
+constexpr const char* connection_lost = "08006";
+
+// A phase that hangs with its record's row locked must not hold it for ever. READ COMMITTED, as the
+// guards need it: establish() has seen to that.
+constexpr const char* begin_sql =
+    "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '60s';"
+    " SET LOCAL statement_timeout = '60s'";
+
+// After advance: the record as it will be, if it is this owner's.
+constexpr const char* see_advanced =
+    "SELECT (extract(epoch FROM locked_until) * 1000000)::bigint FROM pawl.keys "
+    "WHERE scope_id = $1 AND idempotency_key = $2 AND fence = $3::bigint AND owner = $4 "
+    "AND status = 'in_progress'";
+// After complete.
+constexpr const char* see_completed =
+    "SELECT (extract(epoch FROM completed_at) * 1000000)::bigint, "
+    "(extract(epoch FROM expires_at) * 1000000)::bigint FROM pawl.keys "
+    "WHERE scope_id = $1 AND idempotency_key = $2 AND fence = $3::bigint AND owner = $4 "
+    "AND status = 'completed'";
+// pawl.complete stores an empty body for none; none means "too large to keep".
+constexpr const char* withhold_body =
+    "UPDATE pawl.keys SET response_body = NULL WHERE scope_id = $1 AND idempotency_key = $2 "
+    "AND fence = $3::bigint AND status = 'completed'";
+
+[[noreturn]] void fail(PGconn* connection, const PGresult* result) {
+  const char* state = result == nullptr ? nullptr : PQresultErrorField(result, PG_DIAG_SQLSTATE);
+  std::string message =
+      result == nullptr ? PQerrorMessage(connection) : PQresultErrorMessage(result);
+  while (!message.empty() && message.back() == '\n') message.pop_back();
+  if (state != nullptr && std::string_view(state) == stale_fence) {
+    const char* detail = PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL);
+    throw Superseded{detail == nullptr ? message : detail};
+  }
+  throw DatabaseError(state == nullptr ? connection_lost : state, "PostgreSQL: " + message);
+}
+
+std::string json_headers(const Headers& headers) {
+  std::string text = "[";
+  for (const Header& header : headers) {
+    if (text.size() > 1) text += ',';
+    text.append("[").append(json::quote(header.name)).append(",");
+    text.append(json::quote(header.value)).append("]");
+  }
+  return text + "]";
+}
+
+Instant instant_of(const std::optional<std::string>& microseconds) {
+  return Instant(Duration(std::stoll(microseconds.value())));
+}
+
+// Values as libpq wants them.
+class Parameters {
+ public:
+  explicit Parameters(const std::vector<Value>& values) {
+    texts_.reserve(values.size());
+    for (const Value& value : values) std::visit(*this, value);
+  }
+  void operator()(std::nullptr_t) { add(nullptr, 0, 0, 0); }
+  void operator()(std::int64_t number) {
+    texts_.push_back(std::to_string(number));
+    add(texts_.back().c_str(), 0, 0, 0);
+  }
+  void operator()(const std::string& text) {
+    texts_.push_back(text);
+    if (text.find('\0') != std::string::npos) {
+      throw DatabaseError("22021", "a text parameter has a zero byte; pass it as pawl::Bytes");
+    }
+    add(texts_.back().c_str(), 0, 0, 0);
+  }
+  void operator()(const Bytes& bytes) {
+    constexpr Oid bytea = 17;
+    texts_.push_back(bytes.bytes);
+    add(texts_.back().data(), static_cast<int>(bytes.bytes.size()), 1, bytea);
+  }
+  [[nodiscard]] int count() const { return static_cast<int>(values_.size()); }
+  [[nodiscard]] const Oid* types() const { return types_.data(); }
+  [[nodiscard]] const char* const* values() const { return values_.data(); }
+  [[nodiscard]] const int* lengths() const { return lengths_.data(); }
+  [[nodiscard]] const int* formats() const { return formats_.data(); }
+
+ private:
+  void add(const char* value, int length, int format, Oid type) {
+    values_.push_back(value);
+    lengths_.push_back(length);
+    formats_.push_back(format);
+    types_.push_back(type);
+  }
+  std::vector<std::string> texts_;
+  std::vector<const char*> values_;
+  std::vector<int> lengths_;
+  std::vector<int> formats_;
+  std::vector<Oid> types_;
+};
+
+using Owned = postgres::Established;
+
+class PostgresBackend final : public Backend {
+ public:
+  PostgresBackend(std::string url, postgres::Options options, std::size_t connections)
+      : url_(std::move(url)), options_(options), pool_(connections) {}
+  std::unique_ptr<Work> begin() override;
+  void give(std::unique_ptr<Owned> connection) { pool_.give(std::move(connection)); }
+  std::unique_ptr<Owned> connect() const;
+
+ private:
+  const std::string url_;
+  const postgres::Options options_;
+  Pool<Owned> pool_;
+};
+
+class PostgresWork final : public Work {
+ public:
+  PostgresWork(PostgresBackend& backend, std::unique_ptr<Owned> owned)
+      : backend_(backend), owned_(std::move(owned)), connection_(owned_->connection.get()) {}
+  ~PostgresWork() override;
+
+  Rows query(const std::string& sql, const std::vector<Value>& parameters) override;
+  pg_conn* postgres() override { return connection_; }
+  std::string enqueue(const Record& held, const OutboxItem& item) override;
+  Record advance(const Record& held, const std::string& recovery_point) override;
+  Record complete(const Record& held, const StoredResponse& response) override;
+  Commit commit() override;
+
+ private:
+  Rows see(const char* sql, const Record& held);
+  void demand_open();
+
+  PostgresBackend& backend_;
+  std::unique_ptr<Owned> owned_;
+  PGconn* connection_;
+};
+
+std::unique_ptr<Owned> PostgresBackend::connect() const {
+  Expected<postgres::Established, std::string> made = postgres::establish(url_, options_);
+  if (!made) throw DatabaseError("08001", "PostgreSQL: " + made.error());
+  return std::make_unique<Owned>(std::move(*made));
+}
+
+std::unique_ptr<Work> PostgresBackend::begin() {
+  std::unique_ptr<Owned> owned = pool_.take();
+  try {
+    // A kept connection may have gone while it was idle; nothing was sent on it, so a fresh one
+    // will do. A fresh one that fails is trouble.
+    const bool kept = owned != nullptr;
+    if (!kept) owned = connect();
+    Result begun(PQexec(owned->connection.get(), begin_sql), PQclear);
+    if (kept && PQresultStatus(begun.get()) != PGRES_COMMAND_OK) {
+      owned = connect();
+      begun.reset(PQexec(owned->connection.get(), begin_sql));
+    }
+    if (PQresultStatus(begun.get()) != PGRES_COMMAND_OK) {
+      fail(owned->connection.get(), begun.get());
+    }
+    return std::make_unique<PostgresWork>(*this, std::move(owned));
+  } catch (...) {
+    pool_.give(nullptr);
+    throw;
+  }
+}
+
+PostgresWork::~PostgresWork() {
+  bool clean = PQtransactionStatus(connection_) == PQTRANS_IDLE;
+  if (!clean && PQstatus(connection_) == CONNECTION_OK) {
+    const Result done(PQexec(connection_, "ROLLBACK"), PQclear);
+    clean = PQtransactionStatus(connection_) == PQTRANS_IDLE;
+  }
+  backend_.give(clean && PQstatus(connection_) == CONNECTION_OK ? std::move(owned_) : nullptr);
+}
+
+Rows PostgresWork::query(const std::string& sql, const std::vector<Value>& parameters) {
+  const Parameters given(parameters);
+  // Without parameters several statements may stand in one text.
+  const Result result(parameters.empty()
+                          ? PQexec(connection_, sql.c_str())
+                          : PQexecParams(connection_, sql.c_str(), given.count(), given.types(),
+                                         given.values(), given.lengths(), given.formats(), 0),
+                      PQclear);
+  const ExecStatusType status = PQresultStatus(result.get());
+  if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) fail(connection_, result.get());
+  Rows rows(static_cast<std::size_t>(PQntuples(result.get())));
+  for (int at = 0; at < PQntuples(result.get()); ++at) {
+    Row& row = rows[static_cast<std::size_t>(at)];
+    for (int column = 0; column < PQnfields(result.get()); ++column) {
+      const bool null = PQgetisnull(result.get(), at, column) != 0;
+      row.push_back(null ? std::nullopt
+                         : std::optional<std::string>(PQgetvalue(result.get(), at, column)));
+    }
+  }
+  return rows;
+}
+
+void PostgresWork::demand_open() {
+  if (PQtransactionStatus(connection_) != PQTRANS_IDLE) return;
+  throw DatabaseError("25000",
+                      "the transaction was ended inside the phase; leave COMMIT and ROLLBACK to "
+                      "pawl");
+}
+
+// One row or nothing of this transaction is kept.
+Rows PostgresWork::see(const char* sql, const Record& held) {
+  Rows rows = query(sql, {held.scope.text, held.key.text, held.fence.number, held.owner.text});
+  if (rows.size() != 1) throw Superseded{"the record has another owner"};
+  return rows;
+}
+
+std::string PostgresWork::enqueue(const Record& held, const OutboxItem& item) {
+  demand_open();
+  const Rows rows = query("SELECT pawl.enqueue($1, $2, $3::bigint, $4, $5, $6, $7::jsonb, $8)",
+                          {held.scope.text, held.key.text, held.fence.number, item.destination,
+                           Bytes{item.body}, item.path, json_headers(item.headers), item.step});
+  return rows.at(0).at(0).value_or("");
+}
+
+Record PostgresWork::advance(const Record& held, const std::string& recovery_point) {
+  demand_open();
+  query("SELECT pawl.advance($1, $2, $3::bigint, $4)",
+        {held.scope.text, held.key.text, held.fence.number, recovery_point});
+  const Rows rows = see(see_advanced, held);
+  Record next = held;
+  next.recovery_point = recovery_point;
+  std::get<InProgress>(next.state).locked_until = instant_of(rows[0][0]);
+  return next;
+}
+
+Record PostgresWork::complete(const Record& held, const StoredResponse& response) {
+  demand_open();
+  query("SELECT pawl.complete($1, $2, $3::bigint, $4::integer, $5::jsonb, $6)",
+        {held.scope.text, held.key.text, held.fence.number, std::int64_t{response.status},
+         json_headers(response.headers), Bytes{response.body.value_or("")}});
+  if (!response.body) query(withhold_body, {held.scope.text, held.key.text, held.fence.number});
+  const Rows rows = see(see_completed, held);
+  Record next = held;
+  next.state = Completed{response, instant_of(rows[0][0])};
+  next.expires_at = instant_of(rows[0][1]);
+  next.last_error.clear();
+  return next;
+}
+
+Commit PostgresWork::commit() {
+  demand_open();
+  const Result result(PQexec(connection_, "COMMIT"), PQclear);
+  if (PQresultStatus(result.get()) == PGRES_COMMAND_OK) {
+    // An aborted transaction answers COMMIT with ROLLBACK, and calls that a success.
+    if (std::string_view(PQcmdStatus(result.get())) == "COMMIT") return Commit::done;
+    throw DatabaseError("25P02",
+                        "an earlier statement of the phase had failed; it was rolled back");
+  }
+  if (PQstatus(connection_) != CONNECTION_OK) return Commit::in_doubt;
+  const char* state = PQresultErrorField(result.get(), PG_DIAG_SQLSTATE);
+  // On a distributed server a COMMIT that fails for lack of a connection may have happened.
+  if (state == nullptr || std::string_view(state).starts_with("08")) return Commit::in_doubt;
+  fail(connection_, result.get());
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> postgres_backend(const std::string& url, std::size_t connections,
+                                          bool allow_lossy_store) {
+  postgres::Options options;
+  options.allow_lossy_store = allow_lossy_store;
+  return std::make_unique<PostgresBackend>(url, options, connections);
+}
+
+}  // namespace pawl::detail
