@@ -133,8 +133,7 @@ Outcome Middleware::outcome_of_current_exception() const {
     what = failure.what();
   } catch (...) {
   }
-  node_.core()->say(LogLevel::error,
-                   "route \"" + rules_->name + "\": the handler threw: " + what);
+  node_.core()->say(LogLevel::error, "route \"" + rules_->name + "\": the handler threw: " + what);
   // What it said is for the log, not for the client.
   return Answered{
       Response{500,

@@ -1,0 +1,472 @@
+// Flows that meet trouble without dying: phases that throw, destinations that fail in every way.
+#include "pawl/flow.hpp"
+
+#include <libpq-fe.h>
+#include <sqlite3.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/use_future.hpp>
+#include <future>
+#include <thread>
+
+#include "pawl/async.hpp"
+#include "src/libpawl/derived_key.hpp"
+#include "testing/upstream_server.hpp"
+#include "tests/libpawl/node_fixture.hpp"
+
+namespace pawl::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+void note(Transaction& tx, const std::string& name, const std::string& value) {
+  tx.execute("INSERT INTO facts (name, value) VALUES ($1, $2)", {name, value});
+}
+
+class FlowsTest : public NodeTest {
+ protected:
+  // create (local), charge (foreign, at `provider`), finish (local).
+  void declare(Flow& flow, Destination provider) {
+    flow.local("create", [this](Transaction& tx, const pawl::Run& run) {
+      if (std::exchange(create_fails, false)) throw std::runtime_error("create is broken");
+      note(tx, "created", run.request.body);
+      return advance("charge").with("payment", run.id("payment"));
+    });
+    flow.foreign(
+        "charge", std::move(provider),
+        [](const pawl::Run& run) {
+          return Outbound{.path = "/charges", .body = run.get("payment")};
+        },
+        [](Transaction& tx, const pawl::Run& run, const Response& answer) {
+          note(tx, "charged", run.get("payment"));
+          if (answer.status == 402) return respond({402, {}, "declined"});
+          return advance("finish").with("charge", answer.body);
+        });
+    flow.local("finish", [this](Transaction& tx, const pawl::Run& run) {
+      note(tx, "finished", run.get("charge"));
+      if (std::exchange(finish_fails, false)) throw std::runtime_error("finish is broken");
+      return respond({201, {{"Location", "/v1/payments/1"}}, run.get("payment")});
+    });
+  }
+
+  std::string count(const std::string& fact) {
+    return ask("SELECT count(*) FROM facts WHERE name = '" + fact + "'");
+  }
+
+  // What the provider does, call by call; the last one for good.
+  Destination scripted(std::vector<Outcome> script) {
+    Destination provider;
+    provider.send = [this, script = std::move(script)](const Call& call) {
+      sent.push_back(call.key);
+      return script[std::min(sent.size(), script.size()) - 1];
+    };
+    return provider;
+  }
+
+  static Outcome answer(int status, Headers headers = {}) {
+    return Answered{Response{status, std::move(headers), "ch_1"}};
+  }
+
+  bool create_fails = false;
+  bool finish_fails = false;
+  std::vector<std::string> sent;  // the key of each call
+};
+
+TEST_P(FlowsTest, RunsItsPhasesAndReplaysItsAnswer) {
+  Flow flow(node, {.name = "payments"});
+  declare(flow, scripted({answer(201)}));
+  const Response first = flow.handle("tenant-a", payment("flow-key-00000001"));
+  EXPECT_EQ(first.status, 201) << first.body;
+  EXPECT_EQ(header(first, "Location"), "/v1/payments/1");
+  EXPECT_NE(header(first, "Idempotency-Expires"), "");
+  const Response second = flow.handle("tenant-a", payment("flow-key-00000001"));
+  EXPECT_EQ(second.status, 201);
+  EXPECT_EQ(second.body, first.body);
+  EXPECT_EQ(header(second, "Location"), "/v1/payments/1");
+  EXPECT_EQ(header(second, "Idempotent-Replayed"), "true");
+  EXPECT_EQ(header(second, "Pawl-Request-Id"), header(first, "Pawl-Request-Id"));
+  EXPECT_EQ(header(second, "Idempotency-Expires"), header(first, "Idempotency-Expires"));
+  for (const char* fact : {"created", "charged", "finished"}) EXPECT_EQ(count(fact), "1");
+  EXPECT_EQ(sent.size(), 1U);
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001", "{}")).status, 422);
+  EXPECT_EQ(flow.handle("tenant-a", payment("")).status, 400);
+}
+
+TEST_P(FlowsTest, APhaseThatThrowsIsRolledBackAndTheRetryGoesOnThere) {
+  Flow flow(node, {.name = "payments"});
+  declare(flow, scripted({answer(201)}));
+  create_fails = true;
+  finish_fails = true;
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 503);
+  EXPECT_EQ(count("created"), "0");
+  EXPECT_EQ(status("flow-key-00000001"), "failed_retryable") << "nothing has happened";
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 503);
+  EXPECT_EQ(count("finished"), "0");
+  EXPECT_EQ(status("flow-key-00000001"), "in_progress") << "half done is not released";
+  const std::string error = ask("SELECT last_error FROM " + keys_table());
+  EXPECT_EQ(error, "stopped: finish: finish is broken");
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 201);
+  for (const char* fact : {"created", "charged", "finished"}) EXPECT_EQ(count(fact), "1");
+  EXPECT_EQ(sent.size(), 1U);
+}
+
+TEST_P(FlowsTest, TheCompleterGoesOnWhereAPhaseFailed) {
+  Flow flow(node, {.name = "payments"});
+  declare(flow, scripted({answer(201)}));
+  finish_fails = true;
+  flow.handle("tenant-a", payment("flow-key-00000001"));
+  Flow other(node, {.name = "refunds"});
+  declare(other, scripted({answer(201)}));
+  EXPECT_EQ(other.complete_abandoned().seen, 0U) << "another flow's";
+  CompletionReport report;
+  while (report.completed == 0) report = flow.complete_abandoned();
+  EXPECT_EQ(status("flow-key-00000001"), "completed");
+  EXPECT_EQ(flow.complete_abandoned().seen, 0U);
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 201);
+  EXPECT_EQ(sent.size(), 1U);
+}
+
+TEST_P(FlowsTest, ACompleterFinishesWithoutAnybodyComingBack) {
+  Flow flow(node, {.name = "payments"});
+  declare(flow, scripted({answer(201)}));
+  finish_fails = true;
+  flow.handle("tenant-a", payment("flow-key-00000001"));
+  const Completer completer(flow, 10ms);
+  const auto deadline = std::chrono::steady_clock::now() + 30s;
+  while (status("flow-key-00000001") != "completed") {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    std::this_thread::sleep_for(10ms);
+  }
+  EXPECT_EQ(count("finished"), "1");
+}
+
+// A key that is used again after its retention is a new request: its rows must not collide.
+TEST_P(FlowsTest, IdsAreOfOneLifeOfTheKey) {
+  FlowOptions options{.name = "payments"};
+  options.policy.retention = 1ms;
+  Flow flow(node, options);
+  std::vector<std::string> ids;
+  flow.local("only", [&](Transaction&, const pawl::Run& run) {
+    ids.push_back(run.id("payment"));
+    EXPECT_EQ(run.id("payment"), run.id("payment"));
+    EXPECT_NE(run.id("payment"), run.id("refund"));
+    return respond({200, {}, ""});
+  });
+  const auto deadline = std::chrono::steady_clock::now() + 30s;
+  while (ids.size() < 2 && std::chrono::steady_clock::now() < deadline) {
+    flow.handle("tenant-a", payment("flow-key-00000001"));
+  }
+  ASSERT_EQ(ids.size(), 2U);
+  EXPECT_NE(ids[0], ids[1]);
+}
+
+struct Failure {
+  const char* what;
+  Outcome outcome;
+  bool dedupes;
+  int told;
+  const char* status;
+  std::size_t sent_after_retry;
+};
+
+TEST_P(FlowsTest, AFailedCallIsSentAgainOnlyWhereThatIsSafe) {
+  const Headers retry_after{{"Retry-After", "1"}};
+  const std::vector<Failure> failures{
+      {"not sent", NotSent{"refused"}, true, 503, "in_progress", 2},
+      {"not sent, no deduping", NotSent{"refused"}, false, 503, "in_progress", 2},
+      {"refused for now", answer(429), false, 503, "in_progress", 2},
+      {"busy", answer(503, retry_after), false, 503, "in_progress", 2},
+      {"lost", Lost{Lost::How::timeout, "timeout"}, true, 504, "in_progress", 2},
+      {"lost, no deduping", Lost{Lost::How::timeout, "timeout"}, false, 504, "unknown", 1},
+      {"reset", Lost{Lost::How::reset, "reset"}, true, 503, "in_progress", 2},
+      {"500", answer(500), true, 503, "in_progress", 2},
+      {"500, no deduping", answer(500), false, 504, "unknown", 1},
+      {"502, no deduping", answer(502), false, 504, "unknown", 1},
+      {"declined", answer(402), false, 402, "completed", 1},
+  };
+  int number = 0;
+  for (const Failure& failure : failures) {
+    const std::string key = "flow-failure-" + std::to_string(1000 + ++number);
+    sent.clear();
+    Destination provider = scripted({failure.outcome, answer(201)});
+    provider.dedupes = failure.dedupes;
+    Flow flow(node, {.name = "payments"});
+    declare(flow, provider);
+    EXPECT_EQ(flow.handle("tenant-a", payment(key)).status, failure.told) << failure.what;
+    EXPECT_EQ(status(key), failure.status) << failure.what;
+    flow.handle("tenant-a", payment(key));
+    ASSERT_EQ(sent.size(), failure.sent_after_retry) << failure.what;
+    EXPECT_EQ(sent.front(), sent.back()) << failure.what << ": another key";
+    const bool done = failure.sent_after_retry == 2 || failure.told == 402;
+    EXPECT_EQ(status(key), done ? "completed" : "unknown") << failure.what;
+  }
+}
+
+TEST_P(FlowsTest, ASenderThatThrowsMayHaveSent) {
+  Destination provider;
+  int calls = 0;
+  provider.dedupes = false;
+  provider.send = [&](const Call&) -> Outcome {
+    ++calls;
+    throw std::runtime_error("socket trouble");
+  };
+  Flow flow(node, {.name = "payments"});
+  declare(flow, provider);
+  flow.handle("tenant-a", payment("flow-key-00000001"));
+  EXPECT_EQ(status("flow-key-00000001"), "unknown");
+  flow.handle("tenant-a", payment("flow-key-00000001"));
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_P(FlowsTest, HttpDestinationsCarryTheDerivedKeyAndTellHowFarItGot) {
+  UpstreamServer server;
+  server.behave(Behaviour::answer(201, "ch_7"));
+  Destination provider = http_destination(node, server.url());
+  provider.dedupes = false;
+  Flow flow(node, {.name = "payments"});
+  declare(flow, provider);
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-http-0000001")).status, 201);
+  const std::vector<ReceivedRequest> seen = server.requests();
+  ASSERT_EQ(seen.size(), 1U);
+  EXPECT_NE(seen[0].header("Idempotency-Key").value_or("").size(), 0U);
+  EXPECT_NE(seen[0].header("Idempotency-Key"), "flow-http-0000001");
+  EXPECT_EQ(count("finished"), "1");
+  server.behave(Behaviour::reset());
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-http-0000002")).status, 504);
+  EXPECT_EQ(status("flow-http-0000002"), "unknown");
+  server.stop();
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-http-0000003")).status, 503);
+  EXPECT_EQ(status("flow-http-0000003"), "in_progress") << "not one byte was sent";
+  EXPECT_EQ(ask("SELECT count(*) FROM " + keys_table() + " WHERE recovery_point LIKE '%sending%'"),
+            "0");
+  for (const char* bad : {"", "ftp://x", "http://", "http://h:0", "http://h:x", "http://u@h"}) {
+    EXPECT_THROW(http_destination(node, bad), std::invalid_argument) << bad;
+  }
+}
+
+TEST_P(FlowsTest, EnqueuedCallsAreThereIfAndOnlyIfThePhaseCommitted) {
+  bool fails = true;
+  Flow flow(node, {.name = "payments"});
+  flow.local("only", [&](Transaction& tx, const pawl::Run&) {
+    const std::string first = tx.enqueue({.destination = "mail", .body = "one"});
+    const std::string second =
+        tx.enqueue({.destination = "mail", .path = "/x", .headers = {{"A", "b"}}, .body = "two"});
+    EXPECT_NE(first, second);
+    EXPECT_EQ(tx.enqueue({.destination = "mail", .step = "s"}),
+              tx.enqueue({.destination = "mail", .step = "s"}));
+    if (std::exchange(fails, false)) throw std::runtime_error("not yet");
+    return respond({200, {}, "ok"});
+  });
+  const std::string outbox = on_postgres() ? "pawl.outbox" : "outbox";
+  flow.handle("tenant-a", payment("flow-key-00000001"));
+  EXPECT_EQ(ask("SELECT count(*) FROM " + outbox), "0");
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 200);
+  EXPECT_EQ(ask("SELECT count(*) FROM " + outbox), "3");
+  EXPECT_EQ(ask("SELECT count(DISTINCT derived_key) FROM " + outbox), "3");
+  EXPECT_EQ(ask("SELECT CAST(headers AS TEXT) FROM " + outbox + " WHERE path = '/x'"),
+            on_postgres() ? R"([["A", "b"]])" : R"([["A","b"]])");
+  EXPECT_EQ(ask("SELECT status FROM " + outbox + " WHERE path = '/x'"), "pending");
+  EXPECT_EQ(ask("SELECT derived_key FROM " + outbox + " WHERE path = '/x'"),
+            detail::outbox_key(Scope{"lib:tenant-a"}, Key{"flow-key-00000001"}, "mail", "only#2"))
+      << "the same on both stores";
+}
+
+// Leases are renewed all the while: no renewal may put an earlier recovery point back.
+TEST_P(FlowsTest, RenewalsNeverTakeAPhaseBack) {
+  constexpr int phases = 40;
+  FlowOptions options{.name = "payments"};
+  options.policy.lease = 150ms;  // looked at every 25 ms, renewed from 50 ms on
+  Flow flow(node, options);
+  for (int i = 0; i < phases; ++i) {
+    flow.local("phase-" + std::to_string(i), [i](Transaction& tx, const pawl::Run&) {
+      note(tx, "phase", std::to_string(i));
+      std::this_thread::sleep_for(std::chrono::milliseconds(i % 9));
+      if (i + 1 == phases) return respond({201, {}, "done"});
+      return advance("phase-" + std::to_string(i + 1));
+    });
+  }
+  Response told = flow.handle("tenant-a", payment("flow-key-00000001"));
+  while (told.status != 201) told = flow.handle("tenant-a", payment("flow-key-00000001"));
+  EXPECT_EQ(count("phase"), std::to_string(phases));
+  EXPECT_EQ(ask("SELECT count(DISTINCT value) FROM facts"), std::to_string(phases));
+}
+
+// What a phase sees must not depend on whether it is the first try.
+TEST_P(FlowsTest, OnlyListedHeadersAreKeptAndSeen) {
+  std::vector<HttpRequest> seen;
+  bool fails = true;
+  Flow flow(node, {.name = "payments"});
+  flow.local("first", [&](Transaction&, const pawl::Run& run) {
+    seen.push_back(run.request);
+    return advance("second");
+  });
+  flow.local("second", [&](Transaction&, const pawl::Run& run) {
+    seen.push_back(run.request);
+    if (std::exchange(fails, false)) throw std::runtime_error("once");
+    return respond({200, {}, "ok"});
+  });
+  flow.handle("tenant-a", payment("flow-key-00000001"));
+  flow.handle("tenant-a", payment("flow-key-00000001"));
+  ASSERT_EQ(seen.size(), 3U);
+  EXPECT_EQ(seen[0], seen[1]);
+  EXPECT_EQ(seen[0], seen[2]);
+  EXPECT_EQ(seen[0].method, "POST");
+  EXPECT_EQ(seen[0].target, "/v1/payments?x=1");
+  EXPECT_EQ(seen[0].headers, (Headers{{"Content-Type", "application/json"}}));
+}
+
+TEST_P(FlowsTest, APhaseThatGoesNowhereOrBackIsAnErrorThatNamesTheOthers) {
+  Flow flow(node, {.name = "payments"});
+  std::string next = "second";
+  flow.local("first", [](Transaction&, const pawl::Run&) { return advance("second"); });
+  flow.local("second", [&](Transaction&, const pawl::Run&) { return advance(next); });
+  flow.local("third", [](Transaction&, const pawl::Run&) { return respond({99, {}, ""}); });
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 503);
+  EXPECT_NE(log().find("advance(\"second\"): the phases after this one are third"),
+            std::string::npos)
+      << log();
+  next = "nowhere";
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 503);
+  next = "third";
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 503);
+  EXPECT_NE(log().find("99 is no final HTTP status"), std::string::npos) << log();
+}
+
+TEST_P(FlowsTest, DeclarationsAreChecked) {
+  Flow flow(node, {.name = "payments"});
+  const auto done = [](Transaction&, const pawl::Run&) { return respond({200, {}, ""}); };
+  flow.local("a", done);
+  EXPECT_THROW(flow.local("a", done), std::invalid_argument);
+  EXPECT_THROW(flow.local("no spaces", done), std::invalid_argument);
+  EXPECT_THROW(flow.local("b", {}), std::invalid_argument);
+  EXPECT_THROW(flow.foreign("b", {}, {}, {}), std::invalid_argument);
+  EXPECT_THROW(Flow(node, {.name = ""}), std::invalid_argument);
+}
+
+TEST_P(FlowsTest, NativeHandlesAreTheTransactionsOwnAndCommitIsNotTheirs) {
+  Flow flow(node, {.name = "payments"});
+  flow.local("only", [&](Transaction& tx, const pawl::Run& run) {
+    EXPECT_EQ(tx.native<sqlite3*>() != nullptr, !on_postgres());
+    EXPECT_EQ(tx.native<pg_conn*>() != nullptr, on_postgres());
+    const bool commits = run.request.body == "[]";
+    const char* sql = commits ? "COMMIT" : "INSERT INTO facts (name) VALUES ('native')";
+    if (on_postgres()) {
+      PQclear(PQexec(tx.native<pg_conn*>(), sql));
+    } else {
+      EXPECT_EQ(sqlite3_exec(tx.native<sqlite3*>(), sql, nullptr, nullptr, nullptr), SQLITE_OK);
+    }
+    return respond({200, {}, ""});
+  });
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 200);
+  EXPECT_EQ(count("native"), "1");
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000002", "[]")).status, 503);
+  EXPECT_NE(log().find("leave COMMIT and ROLLBACK to pawl"), std::string::npos) << log();
+}
+
+TEST_P(FlowsTest, ValuesOfEveryKindGoInAndOut) {
+  node.transact([](Database& database) {
+    database.execute("CREATE TABLE kinds (n BIGINT, t TEXT, m TEXT)");
+    database.execute("INSERT INTO kinds (t, n, m) VALUES ($2, $1, $3)",
+                     {std::int64_t{-7}, std::string("a'b\xc3\xa4"), nullptr});
+    const Rows rows = database.query("SELECT n, t, m FROM kinds WHERE n = $1", {std::int64_t{-7}});
+    ASSERT_EQ(rows.size(), 1U);
+    EXPECT_EQ(rows[0], (Row{"-7", "a'b\xc3\xa4", std::nullopt}));
+  });
+  const auto wrong = [](Database& database) { database.query("SELECT nothing FROM nowhere"); };
+  EXPECT_THROW(node.transact(wrong), DatabaseError);
+}
+
+TEST_P(FlowsTest, AnAnswerTooLargeToKeepIsGivenOnceAndItsReplaySaysSo) {
+  FlowOptions options{.name = "payments"};
+  options.policy.response_bytes_max = 10;
+  Flow flow(node, options);
+  flow.local("only", [](Transaction&, const pawl::Run&) {
+    return respond({200, {}, "longer than ten bytes"});
+  });
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).body, "longer than ten bytes");
+  const Response replay = flow.handle("tenant-a", payment("flow-key-00000001"));
+  EXPECT_EQ(replay.status, 200);
+  EXPECT_NE(replay.body.find("body-withheld"), std::string::npos);
+}
+
+TEST_P(FlowsTest, CanBeAwaited) {
+  namespace net = boost::asio;
+  Flow flow(node, {.name = "payments"});
+  declare(flow, scripted({answer(201)}));
+  net::io_context loop;
+  std::future<Response> told = net::co_spawn(
+      loop, pawl::handle(flow, "tenant-a", payment("flow-key-00000001")), net::use_future);
+  loop.run();
+  EXPECT_EQ(told.get().status, 201);
+}
+
+TEST_P(FlowsTest, ManyThreadsAndFewKeysIsOneEffectEach) {
+  std::atomic<int> charges = 0;
+  Destination provider;
+  provider.send = [&](const Call&) -> Outcome {
+    ++charges;
+    return answer(201);
+  };
+  FlowOptions options{.name = "payments"};
+  options.policy.in_flight = WhenInFlight::wait;
+  Flow flow(node, options);
+  declare(flow, provider);
+  std::vector<std::future<Response>> all;
+  for (int i = 0; i < 24; ++i) {
+    all.push_back(std::async(std::launch::async, [&, i] {
+      return flow.handle("tenant-a", payment("flow-key-of-many-" + std::to_string(i % 8)));
+    }));
+  }
+  for (auto& one : all) EXPECT_EQ(one.get().status, 201);
+  EXPECT_EQ(charges, 8);
+  EXPECT_EQ(count("finished"), "8");
+}
+
+// The connection dies at the worst moment: nobody can say at once whether the phase committed.
+class DoubtTest : public FlowsTest {
+ protected:
+  void pay_through_doubt(const std::string& key, bool commits) {
+    PGconn* connection = nullptr;
+    bool broken = false;
+    Flow flow(node, {.name = "payments"});
+    flow.local("pay", [&](Transaction& tx, const pawl::Run& run) {
+      connection = tx.native<pg_conn*>();
+      note(tx, "paid", run.key.text);
+      return advance("finish");
+    });
+    flow.local("finish", [](Transaction&, const pawl::Run&) { return respond({201, {}, "paid"}); });
+    const std::string paid = "SELECT count(*) FROM facts WHERE value = '" + key + "'";
+    at_point = [&](std::string_view point) {
+      if (point != "pay:before-commit" || std::exchange(broken, true)) return;
+      if (commits) {
+        ASSERT_EQ(PQsendQuery(connection, "COMMIT"), 1);
+        while (ask(paid) != "1") std::this_thread::yield();
+      }
+      ::shutdown(PQsocket(connection), SHUT_RDWR);
+    };
+    EXPECT_EQ(flow.handle("tenant-a", payment(key)).status, 503);
+    EXPECT_EQ(ask(paid), commits ? "1" : "0");
+    Response retried = flow.handle("tenant-a", payment(key));
+    EXPECT_EQ(retried.status, 201) << retried.body;
+    EXPECT_EQ(ask(paid), "1");
+  }
+};
+
+TEST_P(DoubtTest, ACommitThatHappenedAfterAllIsNotRepeated) {
+  pay_through_doubt("flow-doubt-committed", true);
+}
+
+TEST_P(DoubtTest, ACommitThatDidNotHappenIsMadeGood) {
+  pay_through_doubt("flow-doubt-rolled-back", false);
+}
+
+// A connection that can break is PostgreSQL's.
+INSTANTIATE_TEST_SUITE_P(Stores, DoubtTest, ::testing::Values(StoreKind::postgres), store_name);
+
+INSTANTIATE_TEST_SUITE_P(Stores, FlowsTest,
+                         ::testing::Values(StoreKind::sqlite, StoreKind::postgres), store_name);
+
+}  // namespace
+}  // namespace pawl::testing
