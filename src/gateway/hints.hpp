@@ -36,15 +36,15 @@ class Hints {
 };
 
 // Watches a key for as long as it lives.
-class Watch {
+class Lookout {
  public:
-  Watch(Hints& hints, const Scope& scope, const Key& key, std::shared_ptr<Hints::Waiter> waiter)
+  Lookout(Hints& hints, const Scope& scope, const Key& key, std::shared_ptr<Hints::Waiter> waiter)
       : hints_(hints), name_(Hints::name_of(scope, key)), waiter_(std::move(waiter)) {
     hints_.watch(name_, waiter_);
   }
-  ~Watch() { hints_.forget(name_, waiter_); }
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
+  ~Lookout() { hints_.forget(name_, waiter_); }
+  Lookout(const Lookout&) = delete;
+  Lookout& operator=(const Lookout&) = delete;
 
  private:
   Hints& hints_;

@@ -17,8 +17,8 @@ TEST(HintsBetweenNodes, WakeWhoeverWatchesThatKey) {
   Hints hints;
   const auto waiter = std::make_shared<Counting>();
   const auto other = std::make_shared<Counting>();
-  const Watch watch(hints, scope, key, waiter);
-  const Watch elsewhere(hints, Scope{"tenant-b"}, key, other);
+  const Lookout lookout(hints, scope, key, waiter);
+  const Lookout elsewhere(hints, Scope{"tenant-b"}, key, other);
   EXPECT_TRUE(hints.heard(Hints::name_of(scope, key)));
   EXPECT_EQ(waiter->woken, 1);
   EXPECT_EQ(other->woken, 0) << "the same key of another tenant";
@@ -27,7 +27,7 @@ TEST(HintsBetweenNodes, WakeWhoeverWatchesThatKey) {
 TEST(HintsBetweenNodes, AreForgottenWithTheWatch) {
   Hints hints;
   const auto waiter = std::make_shared<Counting>();
-  { const Watch watch(hints, scope, key, waiter); }
+  { const Lookout lookout(hints, scope, key, waiter); }
   EXPECT_FALSE(hints.heard(Hints::name_of(scope, key)));
   EXPECT_EQ(waiter->woken, 0);
 }

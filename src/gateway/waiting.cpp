@@ -47,7 +47,7 @@ Task<Response> Gateway::lead(Passage& passage, BootTime until) {
 Task<Response> Gateway::watch_another_node(Passage& passage, BootTime until, Response response) {
   const net::any_io_executor executor = co_await net::this_coro::executor;
   const auto sleeper = std::make_shared<Sleeper>(executor);
-  const Watch watch(shared_.hints, passage.scope, passage.key, sleeper);
+  const Lookout lookout(shared_.hints, passage.scope, passage.key, sleeper);
   Duration pause = poll_first;
   while (passage.decided == DecisionKind::in_flight && clock_.now() < until &&
          !passage.request.stream().is_gone()) {
