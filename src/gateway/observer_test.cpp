@@ -71,6 +71,7 @@ class CountingMetrics final : public GatewayMetrics {
   void replayed(bool) override {}
   void misuse() override {}
   void near_duplicate(std::string_view) override { ++near; }
+  void hinted() override {}
   void unguarded(std::string_view) override {}
   void observed(std::string_view, std::string_view would) override {
     const std::lock_guard lock(mutex);
