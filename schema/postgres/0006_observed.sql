@@ -4,7 +4,7 @@
 -- How far each observed key would be. No key and no answer, only digests and dates.
 CREATE TABLE pawl.observed_keys (
   scope_id         text COLLATE "C" NOT NULL,
-  key_digest       text COLLATE "C" NOT NULL,  -- SHA-256 of the key, hexadecimal
+  key_digest       text COLLATE "C" NOT NULL,  -- of scope and key, hexadecimal
   fingerprint      text        NOT NULL,
   status           text        NOT NULL,       -- what the record's status would be
   fence            bigint      NOT NULL,

@@ -3,7 +3,7 @@
 -- How far each observed key would be. No key and no answer, only digests and dates.
 CREATE TABLE observed_keys (
   scope_id         TEXT NOT NULL CHECK (scope_id <> ''),
-  key_digest       TEXT NOT NULL,            -- SHA-256 of the key, hexadecimal
+  key_digest       TEXT NOT NULL,            -- of scope and key, hexadecimal
   fingerprint      TEXT NOT NULL,
   status           TEXT NOT NULL,            -- what the record's status would be
   fence            INTEGER NOT NULL,

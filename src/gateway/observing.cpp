@@ -10,6 +10,13 @@
 namespace pawl::gateway {
 namespace {
 
+// A key that can be guessed could be found in a plain digest; not where there is a secret.
+std::string digest_of(const Scope& scope, const Key& key, const FingerprintSecrets& secrets) {
+  std::string both = std::to_string(scope.text.size());
+  both.append(":").append(scope.text).append(key.text);
+  return hex(secrets.empty() ? sha256(both) : hmac_sha256(secrets.front().bytes, both));
+}
+
 // Gathers a request for the observer: whole as soon as its body is, else at its end.
 class Watch final : public http::PassWatch {
  public:
@@ -79,7 +86,9 @@ Task<void> Gateway::observe(Passage& passage) {
   if (needs_none) sighting.certain = Would::unguarded;
   sighting.id.scope =
       passage.scope.text.empty() ? std::string(Observer::nobody) : passage.scope.text;
-  if (!passage.key.text.empty()) sighting.id.key = hex(sha256(passage.key.text));
+  if (!passage.key.text.empty()) {
+    sighting.id.key = digest_of(passage.scope, passage.key, shared_.config.fingerprint_secrets);
+  }
   sighting.key_name = passage.line.key;
   sighting.method = head.method;
   sighting.path = head.path;

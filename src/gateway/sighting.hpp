@@ -34,7 +34,8 @@ struct Sighting {
         .method = method, .path = path, .query = query, .content_type = content_type, .body = body};
   }
   [[nodiscard]] std::size_t bytes() const {
-    return sizeof(Sighting) + path.size() + query.size() + body.size() + id.scope.size();
+    return sizeof(Sighting) + method.size() + path.size() + query.size() + content_type.size() +
+           body.size() + id.scope.size() + key_name.size();
   }
 };
 

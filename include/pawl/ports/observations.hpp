@@ -17,7 +17,7 @@
 
 namespace pawl {
 
-// `key`: a digest. Whoever reads the table cannot send the key.
+// `key`: a digest of scope and key, under the fingerprint's secret where there is one.
 struct ObservedKey {
   std::string scope;
   std::string key;

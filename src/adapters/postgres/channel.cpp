@@ -99,8 +99,8 @@ bool Channel::converse() {
   bool sound =
       run(connection, "SET synchronous_commit = off") && run(connection, "LISTEN pawl_settled");
   while (sound && !stopping()) {
-    listen(connection);
     speak(connection);
+    listen(connection);  // afterwards: what arrived with the answer is read from no socket again
     sound = PQstatus(connection) == CONNECTION_OK;
     if (sound && !stopping()) wait(for_ever, PQsocket(connection));
     sound = sound && PQconsumeInput(connection) == 1;

@@ -145,7 +145,10 @@ Expected<std::vector<Rows>, Failure> Connection::refused(PGresult* error) {
   // A pooler that hid itself, or a schema that changed under a prepared statement: do without.
   const bool stale = is(sqlstate, "26000") || is(sqlstate, "42P05") || is(sqlstate, "0A000");
   const bool send_again = stale && facts_.direct;
-  if (stale) facts_.direct = false;
+  if (stale) {
+    facts_.direct = false;
+    settings_stay_ = false;  // they were another session's
+  }
   // It was the primary once. The next connection is looked for from scratch.
   if (is(sqlstate, "25006")) usable_ = false;
   return Unexpected{Failure{Failure::Kind::refused, sqlstate == nullptr ? "" : sqlstate,

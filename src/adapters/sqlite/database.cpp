@@ -152,7 +152,8 @@ std::string explain(const std::string& path, const SqlError& error) {
   }
 }
 
-Expected<Database, std::string> prepare_database(const std::string& path, const Options& options) {
+Expected<Database, std::string> prepare_database(const std::string& path, const Options& options,
+                                                 WhenOld when_old) {
   if (Refusal refusal = refuse_path(path)) return Unexpected{*refusal};
   if (sqlite3_libversion_number() < 3037000) {
     return Unexpected{"SQLite " + std::string(sqlite3_libversion()) +
@@ -180,6 +181,12 @@ Expected<Database, std::string> prepare_database(const std::string& path, const 
   if (!stamp) return Unexpected{explain(database.path, stamp.error())};
   if (!stamp->blank) {
     if (Refusal refusal = refuse_stranger(database.path, *stamp)) return Unexpected{*refusal};
+  }
+  if (stamp->version < newest_version() && when_old == WhenOld::refuse) {
+    return Unexpected{quoted(database.path) + " has schema version " +
+                      std::to_string(stamp->version) + "; this pawl needs version " +
+                      std::to_string(newest_version()) +
+                      ". It is brought up to date when `pawl serve` of this version starts."};
   }
   if (sqlite3_db_readonly(connection.handle(), "main") == 1) {
     return Unexpected{explain(database.path, {SQLITE_READONLY, "the file is read-only"})};

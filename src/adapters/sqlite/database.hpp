@@ -30,9 +30,14 @@ struct Database {
   std::string store_id;  // made once, with the file
 };
 
+// What becomes of a file whose schema is older than this program's. A program that only looks must
+// not migrate it: a gateway of the older version may be running on it, and would stop.
+enum class WhenOld { migrate, refuse };
+
 // Opens or creates the file, checks it, migrates it. May wait for another process that does the
 // same. The error says what is wrong, where, and what would be right.
-Expected<Database, std::string> prepare_database(const std::string& path, const Options& options);
+Expected<Database, std::string> prepare_database(const std::string& path, const Options& options,
+                                                 WhenOld when_old = WhenOld::migrate);
 
 struct Opened {
   Connection connection;

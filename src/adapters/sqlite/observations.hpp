@@ -30,6 +30,8 @@ class SqliteObservations final : public Observations {
   std::string failed();
   bool find(const std::vector<ObservedKey>& keys, Found& found);
   bool write(const Judged& judged);
+  Expected<bool, std::string> write_over(const std::vector<ObservedKey>& keys, const Found& found,
+                                         const Judged& judged);
 
   const std::string path_;
   const Options options_;

@@ -140,5 +140,16 @@ TEST(SqliteOpen, ASchemaMigratedUnderARunningStoreFailsClosed) {
   EXPECT_EQ(told(insert(*store, record)), "mine");
 }
 
+TEST(SqliteOpen, WhoeverOnlyLooksDoesNotMigrate) {
+  const TempDir directory;
+  const Options options;
+  ASSERT_TRUE(prepare_database(directory.file(), options));
+  execute(directory.file(), "PRAGMA user_version = 1");
+  const auto refused = prepare_database(directory.file(), options, WhenOld::refuse);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error(), HasSubstr("has schema version 1; this pawl needs version"));
+  EXPECT_THAT(refused.error(), HasSubstr("`pawl serve`"));
+}
+
 }  // namespace
 }  // namespace pawl::sqlite
