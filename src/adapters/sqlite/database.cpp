@@ -183,9 +183,9 @@ Expected<Database, std::string> prepare_database(const std::string& path, const 
     if (Refusal refusal = refuse_stranger(database.path, *stamp)) return Unexpected{*refusal};
   }
   if (stamp->version < newest_version() && when_old == WhenOld::refuse) {
-    return Unexpected{quoted(database.path) + " has schema version " +
-                      std::to_string(stamp->version) + "; this pawl needs version " +
-                      std::to_string(newest_version()) +
+    const std::string& file = database.path;
+    return Unexpected{quoted(file) + " has schema version " + std::to_string(stamp->version) +
+                      "; this pawl needs version " + std::to_string(newest_version()) +
                       ". It is brought up to date when `pawl serve` of this version starts."};
   }
   if (sqlite3_db_readonly(connection.handle(), "main") == 1) {
