@@ -173,7 +173,7 @@ TEST_F(SqliteFault, ACorruptFileFailsClosedUntilItIsRestored) {
   std::ifstream file(directory_.file(), std::ios::binary);
   const std::string good(std::istreambuf_iterator<char>(file), {});
   file.close();
-  constexpr std::streamoff behind_schema = 16 * 4096;
+  constexpr std::streamoff behind_schema = 40 * 4096;  // tables and indexes have a page each
   overwrite(directory_.file(), behind_schema,
             std::string(good.size() - std::size_t(behind_schema), '\xa5'));
 
