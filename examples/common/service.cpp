@@ -13,7 +13,7 @@ namespace {
 namespace net = boost::asio;
 using namespace std::chrono_literals;
 
-constexpr Duration drain_time = 10s;
+constexpr Duration drain_time = 15s;
 
 }  // namespace
 
@@ -28,7 +28,7 @@ Expected<std::string, std::string> Service::open(const std::string& address) {
   return "http://" + config::to_text(config::Address{parsed->host, *port});
 }
 
-void Service::serve() {
+bool Service::serve() {
   std::signal(SIGPIPE, SIG_IGN);
   net::signal_set signals(context_, SIGTERM, SIGINT);
   signals.async_wait([this](const boost::system::error_code&, int) {
@@ -37,6 +37,7 @@ void Service::serve() {
   net::co_spawn(context_, deadlines_.run(), net::detached);
   net::co_spawn(context_, listener_.run(), net::detached);
   context_.run();
+  return count_.all() == 0;
 }
 
 Task<void> Service::end_in_order() {

@@ -17,8 +17,10 @@ class Service {
   // `address`: "127.0.0.1:8090"; port 0 takes any. The URL it listens on, or why not.
   Expected<std::string, std::string> open(const std::string& address);
 
-  // Until a signal comes; then until what is under way is answered, for ten seconds at most.
-  void serve();
+  // Until a signal comes; then until what is under way is answered, for fifteen seconds at most.
+  // False: something was still under way. Threads may yet want to answer it: do not clean up, just
+  // end the process; that is no worse than a crash.
+  [[nodiscard]] bool serve();
 
   boost::asio::io_context& context() { return context_; }
   http::Deadlines& deadlines() { return deadlines_; }

@@ -72,7 +72,7 @@ int run(const Flags& flags) {
   Postman postman(service.context(), *book, clock, service.deadlines());
   boost::asio::co_spawn(service.context(), postman.run(), boost::asio::detached);
   std::cout << "listening on " << *url << std::endl;
-  service.serve();
+  if (!service.serve()) std::_Exit(1);
   return 0;
 }
 
