@@ -1,4 +1,5 @@
 // Transfers: one local phase, and under it the last net.
+#include "examples/common/request.hpp"
 #include "examples/payments/crash.hpp"
 #include "examples/payments/flows.hpp"
 #include "examples/payments/ledger.hpp"
@@ -70,8 +71,8 @@ Next transfer(Transaction& tx, const Run& run) {
   body.text("id", wanted.id).text("status", "completed");
   body.number("amount", wanted.source.amount).text("source_currency", wanted.source.currency);
   body.number("target_amount", wanted.target.amount).text("target_currency", currency);
-  return respond(
-      created(body.number("created_us", wanted.created_us).done(), "/v1/transfers/" + wanted.id));
+  body.number("created_us", wanted.created_us);
+  return respond(example::json_answer(201, body.done()));
 }
 
 }  // namespace
