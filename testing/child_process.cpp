@@ -6,8 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
+#include <thread>
 
 namespace pawl::testing {
 
@@ -38,6 +41,23 @@ void ChildProcess::kill_hard() {
   ::kill(pid_, SIGKILL);
   ::waitpid(pid_, nullptr, 0);
   pid_ = -1;
+}
+
+void ChildProcess::ask_to_end() {
+  if (pid_ > 0) ::kill(pid_, SIGTERM);
+}
+
+int ChildProcess::wait() {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  int status = 0;
+  while (::waitpid(pid_, &status, WNOHANG) == 0) {
+    if (std::chrono::steady_clock::now() > deadline) {
+      throw std::runtime_error("it does not end:\n" + said());
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  pid_ = -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 bool ChildProcess::running() {

@@ -19,7 +19,11 @@ class ChildProcess {
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  void kill_hard();  // SIGKILL, and waits for its end
+  void kill_hard();   // SIGKILL, and waits for its end
+  void ask_to_end();  // SIGTERM
+  // Waits for its end, which may not take longer than a minute: its exit code, 128 + signal if it
+  // was killed.
+  int wait();
   [[nodiscard]] bool running();
   [[nodiscard]] std::string said() const;
 

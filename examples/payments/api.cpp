@@ -1,0 +1,127 @@
+#include "examples/payments/api.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "examples/common/request.hpp"
+#include "examples/payments/ledger.hpp"
+#include "examples/payments/payments.hpp"
+#include "examples/payments/problem.hpp"
+#include "pawl/async.hpp"
+
+namespace pawl::payments {
+namespace {
+
+constexpr std::size_t body_bytes_max = std::size_t{64} << 10;
+constexpr std::int64_t page_rows_max = 500;
+constexpr std::string_view payments_path = "/v1/payments";
+
+// There are no passwords in this example: a token is its owner's name. Put your own check here, and
+// nowhere else: keys and payments belong to whom this names.
+std::optional<std::string> caller_in(const http::RequestHead& head) {
+  constexpr std::string_view scheme = "Bearer ";
+  const auto value = http::find(head.fields, "Authorization");
+  if (!value || !value->starts_with(scheme) || value->size() == scheme.size()) return std::nullopt;
+  return std::string(value->substr(scheme.size()));
+}
+
+HttpRequest request_of(const http::RequestHead& head, std::string body) {
+  HttpRequest request;
+  request.method = head.method;
+  request.target = head.path;
+  if (head.has_query) request.target.append("?").append(head.query);
+  for (const http::Field& field : head.fields) {
+    request.headers.push_back({std::string(field.name), std::string(field.value)});
+  }
+  request.body = std::move(body);
+  return request;
+}
+
+Response not_found() { return problem(404, "not-found", "There is nothing here."); }
+
+Task<Response> run_now(std::function<Response()> work) { co_return work(); }
+
+}  // namespace
+
+Task<void> Api::handle(http::ClientRequest& request) {
+  Expected<std::string, http::BodyTrouble> body = co_await request.read_body(body_bytes_max);
+  if (!body) {
+    const std::optional<http::Refusal> refusal = http::refusal_of(body.error());
+    if (refusal) {
+      request.close_after();
+      co_await request.answer(refused(*refusal));
+    } else {
+      request.fail();
+    }
+    co_return;
+  }
+  const std::optional<std::string> caller = caller_in(request.head);
+  Response response;
+  if (request.head.path == "/healthz") {
+    response = example::json_answer(node_.trouble() ? 503 : 200, "{}");
+  } else if (!caller) {
+    response = problem(401, "unauthenticated", "Send Authorization: Bearer YOUR-NAME.");
+    response.headers.push_back({"WWW-Authenticate", "Bearer"});
+  } else {
+    HttpRequest whole = request_of(request.head, std::move(*body));
+    response = co_await answer(*caller, std::move(whole));
+  }
+  co_await request.answer(response);
+}
+
+Response Api::refused(const http::Refusal& refusal) {
+  return problem(refusal.status.value_or(400), std::string(slug_of(refusal.problem)),
+                 refusal.detail);
+}
+
+Task<Response> Api::answer(std::string caller, HttpRequest request) {
+  Flow* const flow = flow_for(request);
+  if (flow != nullptr) co_return co_await pawl::handle(*flow, caller, std::move(request));
+  if (request.method != "GET") co_return not_found();
+  std::function<Response()> work = [this, caller, request] { return look_up(caller, request); };
+  co_return co_await boost::asio::co_spawn(readers_, run_now(std::move(work)),
+                                           boost::asio::use_awaitable);
+}
+
+Flow* Api::flow_for(const HttpRequest& request) {
+  if (request.method != "POST") return nullptr;
+  const std::string_view path = std::string_view(request.target);
+  if (path == payments_path) return &flows_.pay;
+  if (path == "/v1/transfers") return &flows_.transfer;
+  if (!path.starts_with("/v1/payments/")) return nullptr;
+  const std::size_t slash = path.find('/', payments_path.size() + 1);
+  if (slash == std::string_view::npos) return nullptr;
+  if (path.substr(slash) == "/refunds") return &flows_.refund;
+  if (path.substr(slash) == "/cancel") return &flows_.cancel;
+  return nullptr;
+}
+
+Response Api::look_up(const std::string& caller, const HttpRequest& request) {
+  const std::string_view target = request.target;
+  const std::string_view path = target.substr(0, target.find('?'));
+  const std::string_view query = target.substr(std::min(path.size() + 1, target.size()));
+  Response response = not_found();
+  try {
+    node_.transact([&](Database& database) {
+      if (path == "/v1/ledger") {
+        response = example::json_answer(200, ledger_document(database));
+      } else if (path == payments_path) {
+        const auto limit = example::to_number(example::parameter(query, "limit").value_or("100"));
+        const bool sound = limit && *limit >= 1 && *limit <= page_rows_max;
+        const auto rows = page(database, caller, example::parameter(query, "after").value_or(""),
+                               limit.value_or(1));
+        response = sound && rows ? example::json_answer(200, *rows)
+                                 : problem(400, "bad-request",
+                                           "limit is 1 to 500, after is the `next` of a page.");
+      } else if (path.starts_with("/v1/payments/")) {
+        const auto found = find(database, caller, std::string(path.substr(13)));
+        if (found) response = example::json_answer(200, to_json(*found));
+      }
+    });
+  } catch (const std::exception&) {
+    response = problem(503, "unavailable", "The database does not answer. Try again later.");
+  }
+  return response;
+}
+
+}  // namespace pawl::payments

@@ -1,0 +1,51 @@
+// A provider and a payments API beside it, on a store of their own, for each test anew.
+#pragma once
+
+#include "testing/service_process.hpp"
+#include "tests/e2e/gateway_fixture.hpp"
+
+namespace pawl::e2e {
+
+// What a JSON pointer leads to, as text; "(none)" where it leads nowhere.
+std::string at(const std::string& document, std::string_view pointer);
+
+class PaymentsTest : public OnEveryStore {
+ protected:
+  using Lines = std::vector<std::string>;
+
+  PaymentsTest();
+
+  // Again on the same store, if there was one before.
+  void start_api(const Lines& flags = {}, const Lines& environment = {});
+
+  // Nothing where it hung up.
+  std::optional<HttpAnswer> send(const std::string& path, const std::string& key,
+                                 const std::string& body, const std::string& caller = "shop") const;
+  std::optional<HttpAnswer> pay(const std::string& key, int amount = 1000) const;
+  // Again and again, as a client does, until the answer says that it will not change.
+  HttpAnswer insist(const std::string& path, const std::string& key, const std::string& body) const;
+  HttpAnswer insist_on_paying(const std::string& key, int amount = 1000) const;
+  HttpAnswer read(const std::string& target, const std::string& caller = "shop") const;
+
+  void faults(const std::string& document) const;
+  std::string provider_ledger(std::string_view pointer) const;
+  // The sum of a kind of posting; "0" where there is none.
+  std::string posted(const std::string& kind, const std::string& currency = "EUR") const;
+  std::string balance(const std::string& account, const std::string& currency = "EUR") const;
+
+  // In the service's database; "PAWL." is the schema of Pawl's own tables. Throws what SQL refuses.
+  std::string query(const std::string& sql) const;
+  // As if all of them had waited for it.
+  void end_leases() const;
+
+  // Money moved as often as this, in everybody's book, and nothing is half done.
+  void expect_books(int charges, int refunds = 0) const;
+
+  static std::string body_of(int amount);
+
+  testing::ServiceProcess provider_;
+  std::optional<testing::ServiceProcess> api_;
+  std::string api_store_;
+};
+
+}  // namespace pawl::e2e
