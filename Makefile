@@ -15,8 +15,8 @@ setup: ## Install the Debian packages that are missing
 build: setup ## Build build/pawl and everything else (release preset)
 	@scripts/build release
 
-run: build ## See Pawl at work: the gateway in front of a toy payments API
-	@build/pawl demo
+run: build ## See Pawl at work: a payment provider, a payments API, the gateway in front
+	@scripts/run
 
 test: build ## Run every test
 	@ctest --preset release -j $(JOBS)
