@@ -27,8 +27,12 @@ Settling classify_answer(const Response& response, const StoredPolicy& policy) {
   const bool server_error = status >= 500;
   // The service commits through its fence: releasing the record makes that commit impossible.
   if (policy.transactional && server_error) return Settling::release;
+  // A Pawl behind this one says so where the request is still running there, or its outcome
+  // unknown.
+  const bool not_yet =
+      status == 409 && find_header(response.headers, "Pawl-Should-Retry") == "true";
   const bool refused =
-      status == 429 || (status == 503 && find_header(response.headers, "Retry-After"));
+      status == 429 || not_yet || (status == 503 && find_header(response.headers, "Retry-After"));
   if (refused) {
     switch (policy.on_refusal) {
       case OnRefusal::release: return Settling::release;

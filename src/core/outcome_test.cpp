@@ -21,6 +21,11 @@ using testing::in_state;
 using testing::some_time;
 
 Outcome answer(int status) { return Answered{{status, {{"Content-Type", "text/plain"}}, "x"}}; }
+Outcome not_yet(const std::string& should_retry) {
+  return Answered{
+      {.status = 409, .headers = {{"Pawl-Should-Retry", should_retry}}, .body = "busy"}};
+}
+
 Outcome refusal(int status) { return Answered{{status, {{"retry-after", "7"}}, "x"}}; }
 
 struct Row {
@@ -55,6 +60,10 @@ const std::vector<Row>& evidence_table() {
         answer(422), refusal(202), refusal(404)},
        [](const auto&) { return Settling::complete; }},
       {"429", {answer(429), refusal(429)}, by_refusal},
+      {"409 of a Pawl behind this one: not yet", {not_yet("true")}, by_refusal},
+      {"409 of a Pawl behind this one: no use to retry",
+       {not_yet("false")},
+       [](const auto&) { return Settling::complete; }},
       {"503 with Retry-After", {refusal(503)}, released_if_transactional(by_refusal)},
       {"500, 501, other 5xx",
        {answer(500), answer(501), answer(503), answer(505), answer(599), refusal(500)},
