@@ -1,5 +1,6 @@
 #include "examples/payments/api.hpp"
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -39,6 +40,49 @@ HttpRequest request_of(const http::RequestHead& head, std::string body) {
 
 Response not_found() { return problem(404, "not-found", "There is nothing here."); }
 
+// What is not finished can be asked for again, under the same key. We say so with 503 and nothing
+// else: a proxy that keeps answers, such as Pawl's gateway, would keep a 409 for good, and takes a
+// 504 for a sign that nobody knows.
+Response as_unfinished(Response response) {
+  const bool retried = find_header(response.headers, "Pawl-Should-Retry") == "true";
+  if (!retried || (response.status != 409 && response.status != 504)) return response;
+  Response later = problem(503, "not-finished",
+                           "This request is still being worked on. Retry with the same key and "
+                           "body, and do not use a new key.");
+  later.headers.push_back({"Retry-After", "1"});
+  later.headers.push_back({"Pawl-Should-Retry", "true"});
+  return later;
+}
+
+Response found(const std::optional<Payment>& payment) {
+  return payment ? example::json_answer(200, to_json(*payment)) : not_found();
+}
+
+Response list(Database& database, const std::string& caller, std::string_view query) {
+  const auto limit = example::to_number(example::parameter(query, "limit").value_or("100"));
+  std::optional<std::string> rows;
+  if (limit && *limit >= 1 && *limit <= page_rows_max) {
+    rows = page(database, caller, example::parameter(query, "after").value_or(""), *limit);
+  }
+  if (rows) return example::json_answer(200, *rows);
+  return problem(400, "bad-request", "limit is 1 to 500, after is the `next` of a page.");
+}
+
+// Every GET.
+Response read(Database& database, const std::string& caller, std::string_view target) {
+  const std::string_view path = target.substr(0, target.find('?'));
+  const std::string_view query = target.substr(std::min(path.size() + 1, target.size()));
+  if (path == "/v1/ledger") return example::json_answer(200, ledger_document(database));
+  if (path.starts_with("/v1/payments/")) {
+    return found(find(database, caller, std::string(path.substr(13))));
+  }
+  if (path != payments_path) return not_found();
+  if (const auto key = example::parameter(query, "idempotency_key")) {
+    return found(find_by_key(database, caller, *key));
+  }
+  return list(database, caller, query);
+}
+
 Task<Response> run_now(std::function<Response()> work) { co_return work(); }
 
 }  // namespace
@@ -76,7 +120,10 @@ Response Api::refused(const http::Refusal& refusal) {
 
 Task<Response> Api::answer(std::string caller, HttpRequest request) {
   Flow* const flow = flow_for(request);
-  if (flow != nullptr) co_return co_await pawl::handle(*flow, caller, std::move(request));
+  if (flow != nullptr) {
+    Response response = co_await pawl::handle(*flow, caller, std::move(request));
+    co_return as_unfinished(std::move(response));
+  }
   if (request.method != "GET") co_return not_found();
   std::function<Response()> work = [this, caller, request] { return look_up(caller, request); };
   co_return co_await boost::asio::co_spawn(readers_, run_now(std::move(work)),
@@ -97,27 +144,9 @@ Flow* Api::flow_for(const HttpRequest& request) {
 }
 
 Response Api::look_up(const std::string& caller, const HttpRequest& request) {
-  const std::string_view target = request.target;
-  const std::string_view path = target.substr(0, target.find('?'));
-  const std::string_view query = target.substr(std::min(path.size() + 1, target.size()));
-  Response response = not_found();
+  Response response;
   try {
-    node_.transact([&](Database& database) {
-      if (path == "/v1/ledger") {
-        response = example::json_answer(200, ledger_document(database));
-      } else if (path == payments_path) {
-        const auto limit = example::to_number(example::parameter(query, "limit").value_or("100"));
-        const bool sound = limit && *limit >= 1 && *limit <= page_rows_max;
-        const auto rows = page(database, caller, example::parameter(query, "after").value_or(""),
-                               limit.value_or(1));
-        response = sound && rows ? example::json_answer(200, *rows)
-                                 : problem(400, "bad-request",
-                                           "limit is 1 to 500, after is the `next` of a page.");
-      } else if (path.starts_with("/v1/payments/")) {
-        const auto found = find(database, caller, std::string(path.substr(13)));
-        if (found) response = example::json_answer(200, to_json(*found));
-      }
-    });
+    node_.transact([&](Database& database) { response = read(database, caller, request.target); });
   } catch (const std::exception&) {
     response = problem(503, "unavailable", "The database does not answer. Try again later.");
   }

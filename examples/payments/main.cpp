@@ -18,6 +18,7 @@ struct Flags {
   std::string provider = "http://127.0.0.1:8090";
   std::int64_t lease_ms = 30'000;
   std::int64_t provider_timeout_ms = 10'000;
+  std::int64_t wait_ms = 10'000;
   std::int64_t complete_every_ms = 5'000;
   bool allow_lossy_store = false;
 };
@@ -31,6 +32,8 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_option("--lease-ms", flags.lease_ms, "How long a dead owner keeps its request")
       ->capture_default_str();
   app.add_option("--provider-timeout-ms", flags.provider_timeout_ms, "How long a call may take")
+      ->capture_default_str();
+  app.add_option("--wait-ms", flags.wait_ms, "How long a duplicate waits for the first one")
       ->capture_default_str();
   app.add_option("--complete-every-ms", flags.complete_every_ms,
                  "How often abandoned requests are looked for; 0: never")
@@ -53,6 +56,8 @@ FlowOptions flow_options(const Flags& flags, const std::string& name) {
   options.name = name;
   options.policy.lease = ms(flags.lease_ms);
   options.policy.upstream_timeout = ms(flags.provider_timeout_ms);
+  options.policy.in_flight = WhenInFlight::wait;  // a duplicate gets the answer, not a conflict
+  options.wait_limit = ms(flags.wait_ms);
   return options;
 }
 

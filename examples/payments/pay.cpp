@@ -28,6 +28,7 @@ Next create(Transaction& tx, const Run& run) {
   payment.owner = owner_of(run);
   payment.customer = fields.text("customer");
   payment.money = Money{fields.amount("amount"), fields.currency("currency")};
+  payment.client_key = run.key.text;
   payment.created_us = created_us(run);
   fields.allow_only({"customer", "amount", "currency"});
   if (!fields.good()) return respond(fields.refusal());

@@ -10,9 +10,9 @@ namespace pawl::payments {
 namespace {
 
 // NOLINTNEXTLINE(cppcoreguidelines-macro-usage): literals are joined at compile time
-#define SELECT_PAYMENT                                                                       \
-  "SELECT id, owner, customer, amount, currency, refunded, status, charge, created_us FROM " \
-  "payments "
+#define SELECT_PAYMENT                                                                             \
+  "SELECT id, owner, customer, amount, currency, refunded, status, charge, client_key, created_us" \
+  " FROM payments "
 
 std::int64_t number(const std::optional<std::string>& column) {
   return example::to_number(column.value()).value();
@@ -27,7 +27,8 @@ Payment payment_in(const Row& row) {
   payment.refunded = number(row[5]);
   payment.status = from_text<Status>(row[6].value()).value();
   payment.charge = row[7].value_or("");
-  payment.created_us = number(row[8]);
+  payment.client_key = row[8].value();
+  payment.created_us = number(row[9]);
   return payment;
 }
 
@@ -67,15 +68,25 @@ std::string to_json(const Payment& payment) {
 
 void insert(Database& database, const Payment& payment) {
   database.execute(
-      "INSERT INTO payments (id, owner, customer, amount, currency, status, created_us)"
-      " VALUES ($1, $2, $3, $4, $5, $6, $7)",
+      "INSERT INTO payments (id, owner, customer, amount, currency, status, client_key, created_us)"
+      " VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
       {payment.id, payment.owner, payment.customer, payment.money.amount, payment.money.currency,
-       std::string(pawl::to_text(payment.status)), payment.created_us});
+       std::string(pawl::to_text(payment.status)), payment.client_key, payment.created_us});
   crash_point("payment:inserted");
 }
 
 std::optional<Payment> find(Database& database, const std::string& owner, const std::string& id) {
   const Rows rows = database.query(SELECT_PAYMENT "WHERE id = $1 AND owner = $2", {id, owner});
+  if (rows.empty()) return std::nullopt;
+  return payment_in(rows.front());
+}
+
+// The newest: a key may be used again once it has expired.
+std::optional<Payment> find_by_key(Database& database, const std::string& owner,
+                                   const std::string& client_key) {
+  const Rows rows = database.query(
+      SELECT_PAYMENT "WHERE owner = $1 AND client_key = $2 ORDER BY created_us DESC LIMIT 1",
+      {owner, client_key});
   if (rows.empty()) return std::nullopt;
   return payment_in(rows.front());
 }

@@ -18,6 +18,7 @@ struct Payment {
   std::int64_t refunded = 0;
   Status status = Status::pending;
   std::string charge;  // the provider's id; empty before it has answered
+  std::string client_key;
   std::int64_t created_us = 0;
 
   [[nodiscard]] Money left() const { return {money.amount - refunded, money.currency}; }
@@ -28,6 +29,9 @@ std::string to_json(const Payment& payment);
 void insert(Database& database, const Payment& payment);
 // Nothing where there is none, or where it is somebody else's.
 std::optional<Payment> find(Database& database, const std::string& owner, const std::string& id);
+// By the key it was asked for with: for whoever has lost the answer and may not ask again.
+std::optional<Payment> find_by_key(Database& database, const std::string& owner,
+                                   const std::string& client_key);
 // For phases after the first: it is there.
 Payment load(Database& database, const std::string& id);
 // `payment` as it is now, in its new status. False, and nothing is written, where that is no valid

@@ -13,8 +13,10 @@ CREATE TABLE IF NOT EXISTS payments (
   refunded   BIGINT NOT NULL DEFAULT 0 CHECK (refunded >= 0 AND refunded <= amount),
   status     TEXT NOT NULL,
   charge     TEXT,                       -- the provider's id
+  client_key TEXT NOT NULL,              -- the Idempotency-Key it was asked for with
   created_us BIGINT NOT NULL
 );
+CREATE INDEX IF NOT EXISTS payments_by_key ON payments (owner, client_key);
 CREATE INDEX IF NOT EXISTS payments_in_order ON payments (owner, created_us, id);
 
 CREATE TABLE IF NOT EXISTS refunds (

@@ -88,6 +88,43 @@ TEST_P(Load, AThousandPaymentsThroughGatewayAndApiMoveMoneyAThousandTimes) {
   }
 }
 
+// The service is killed again and again while it works. Its clients do not give up.
+TEST_P(Load, PaymentsSurviveAServiceThatIsKilledAgainAndAgain) {
+  constexpr int several = 200;
+  constexpr int kills = 6;
+  const Lines flags{"--lease-ms", "500", "--complete-every-ms", "100"};
+  start_api(flags);
+  faults(R"({"drop_after":0.05,"error_after":0.05,"seed":7})");
+  std::atomic<std::uint16_t> port = api_->port();
+  std::atomic<int> next = 0;
+  std::atomic<int> paid = 0;
+  const auto client = [&] {
+    for (int number = next++; number < several; number = next++) {
+      const bool answered = until([&] {
+        try {
+          return post(port, request_of(number)).status == 201;
+        } catch (const std::exception&) {  // dead, or just being born again
+          return false;
+        }
+      });
+      EXPECT_TRUE(answered) << number;
+      ++paid;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < clients; ++i) threads.emplace_back(client);
+  for (int kill = 1; kill <= kills; ++kill) {
+    EXPECT_TRUE(until([&] { return paid >= kill * several / (kills + 1); }));
+    api_->kill_hard();
+    start_api(flags);
+    port = api_->port();
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(query("SELECT count(*) FROM payments WHERE status = 'captured'"),
+            std::to_string(several));
+  expect_books(several);
+}
+
 PAWL_ON_EVERY_STORE(Load);
 
 }  // namespace

@@ -74,7 +74,35 @@ TEST_P(Payments, WithAProviderThatIsTooSlowAreFinishedLater) {
   start_api({"--provider-timeout-ms", "200"});
   faults(R"({"delay_ms":600000,"next":["delay_after"]})");
   const auto first = pay(key);
-  EXPECT_EQ(first->status, 504) << first->body;
+  EXPECT_EQ(first->status, 503) << first->body;
+  EXPECT_EQ(first->value("Retry-After"), "1");
+  EXPECT_EQ(insist_on_paying(key).status, 201);
+  expect_books(1);
+}
+
+TEST_P(Payments, SentTwiceAtOnceAreAnsweredAlike) {
+  faults(R"({"delay_ms":300,"next":["delay_after"]})");
+  std::optional<HttpAnswer> first;
+  std::thread slow([&] { first = pay(key); });
+  EXPECT_TRUE(until([&] { return provider_ledger("/charges") == "1"; }));
+  const auto second = pay(key);
+  slow.join();
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(second->status, 201) << second->body;
+  EXPECT_EQ(second->body, first->body);
+  expect_books(1);
+}
+
+// Behind a proxy that keeps answers a 409 would be kept for good.
+TEST_P(Payments, UnderWayForTooLongAreNotFinishedRatherThanInConflict) {
+  start_api({"--wait-ms", "1"});
+  faults(R"({"delay_ms":1000,"next":["delay_after"]})");
+  std::thread slow([&] { pay(key); });
+  EXPECT_TRUE(until([&] { return provider_ledger("/charges") == "1"; }));
+  const auto second = pay(key);
+  slow.join();
+  EXPECT_EQ(second->status, 503) << second->body;
+  EXPECT_EQ(at(second->body, "/type"), "urn:pawl-payments:problem:not-finished");
   EXPECT_EQ(insist_on_paying(key).status, 201);
   expect_books(1);
 }
@@ -124,6 +152,15 @@ TEST_P(Payments, BelongToTheirCaller) {
   EXPECT_EQ(theirs->status, 201) << "the same key of another caller is another key";
   EXPECT_NE(at(theirs->body, "/id"), at(mine->body, "/id"));
   expect_books(2);
+}
+
+// For a reconciler: what became of a request whose answer is lost?
+TEST_P(Payments, AreFoundByTheKeyTheyWereAskedForWith) {
+  const std::string by_key = "/v1/payments?idempotency_key=" + key;
+  EXPECT_EQ(read(by_key).status, 404);
+  const auto made = pay(key);
+  EXPECT_EQ(read(by_key).body, made->body);
+  EXPECT_EQ(read(by_key, "another").status, 404);
 }
 
 TEST_P(Payments, AreListedPageByPage) {
