@@ -219,6 +219,8 @@ TEST(Settled, AnswerIsStoredAsItWillBeReplayed) {
                            {"Set-Cookie", "s=1"},
                            {"DATE", "today"},
                            {"Connection", "close, X-Hop ,,x-other"},
+                           {"connection", "x-third"},
+                           {"X-Third", "3"},
                            {"x-hop", "1"},
                            {"X-Other", "2"},
                            {"Keep-Alive", "5"},
@@ -252,6 +254,16 @@ TEST(Settled, AnswerTooLargeCompletesWithItsBodyWithheld) {
   };
   EXPECT_EQ(body_with(100), std::string(100, 'x'));
   EXPECT_EQ(body_with(99), std::nullopt);
+}
+
+TEST(Settled, HeaderFieldsCountAsPartOfAnAnswerAndOneWithoutABodyHasNothingToWithhold) {
+  const auto body_kept = [](const std::string& body, std::size_t limit) {
+    const Response response{200, {{"X-A", "1234567"}, {"Date", "not kept"}}, body};
+    return storable(response, {limit, "", ""}).body;
+  };
+  EXPECT_EQ(body_kept("0123456789", 20), "0123456789");
+  EXPECT_EQ(body_kept("0123456789", 19), std::nullopt);
+  EXPECT_EQ(body_kept("", 0), "");
 }
 
 TEST(SettledDeathTest, CompletedIsImmutableAndATombstoneStaysOne) {
@@ -291,6 +303,19 @@ TEST(Swept, LapsedLeasesGoTheWayOfTheirStoredPolicy) {
       }
     }
   }
+}
+
+TEST(Swept, WhatOnlyItsClientCanResumeIsWaitedForAsLongAsAnAnswerWouldBeKept) {
+  Record record = an_in_progress_record();
+  record.policy.on_lease_expiry = OnLeaseExpiry::resume;
+  const Instant given_up = some_time() + record.policy.lease + record.policy.retention;
+  EXPECT_FALSE(swept(record, given_up - 1us));
+  const std::optional<Record> next = swept(record, given_up);
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->state, State(Unknown{given_up, some_time() + record.policy.lease}));
+  EXPECT_EQ(next->last_error, "abandoned");
+  record.request = StoredRequest{"/", {}, ""};
+  EXPECT_FALSE(swept(record, given_up + 1h)) << "a worker has all that it needs";
 }
 
 TEST(Reaped, OnlyWhatIsPastItsRetentionGoes) {
@@ -370,7 +395,7 @@ TEST(Resolved, NotExecutedIsTooEarlyUntilTheUpstreamTimeoutAfterTheLease) {
   ASSERT_TRUE(next);
   EXPECT_EQ(next->state, State(FailedRetryable{}));
   EXPECT_EQ(next->fence, record.fence);
-  EXPECT_EQ(next->owner, Owner{"operator"});
+  EXPECT_EQ(next->owner, record.owner) << "who was doubted may know better, and proves it by this";
 }
 
 TEST(Resolved, OnlyAFindingThatNothingHappenedIsToldFromOtherReleases) {

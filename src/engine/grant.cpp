@@ -9,12 +9,6 @@ bool holds(const Grant& grant, const Record& record) {
   return record.fence == grant.fence && record.owner == grant.owner;
 }
 
-// A finding that nothing happened has put its author's token in place of the owner's, and the owner
-// knows better: it may still say what did happen, as in this process.
-bool may_settle(const Grant& grant, const Record& record) {
-  return holds(grant, record) || (record.fence == grant.fence && released_by_finding(record));
-}
-
 // True where the record says already what the owner says now.
 bool says_so(const Record& record, const Outcome& outcome, const SettleOptions& options) {
   if (std::holds_alternative<NotSent>(outcome))
@@ -23,6 +17,17 @@ bool says_so(const Record& record, const Outcome& outcome, const SettleOptions& 
   const auto* done = std::get_if<Completed>(&record.state);
   if (answer == nullptr || done == nullptr) return false;
   return done->response == storable(answer->response, options);
+}
+
+// From where the owner says it is, or taken already. Anything else comes late: another call has
+// moved the record on.
+bool may_take(const Step& step, const Record& record) {
+  return record.recovery_point == step.after || record.recovery_point == step.to;
+}
+
+// Each attempt of a life has one fence, in a row up to today's.
+bool was_granted(Fence fence, const Record& record) {
+  return fence <= record.fence && record.fence.number - fence.number < record.attempt;
 }
 
 bool is_over(const Record& record) {
@@ -44,11 +49,7 @@ Task<StoreResult<GrantWrite>> Engine::settle_for(Grant grant, const Outcome& out
   }
   if (!*found) co_return GrantWrite{};
   const Record& record = **found;
-  if (!may_settle(grant, record)) {
-    const StoreResult<Done> kept = co_await keep_refused(grant, record, outcome, options);
-    if (!kept) co_return Unexpected{kept.error()};
-    co_return GrantWrite{false, record};
-  }
+  if (!holds(grant, record)) co_return GrantWrite{false, record};
   if (says_so(record, outcome, options)) co_return GrantWrite{true, record};
   if (is_over(record)) co_return GrantWrite{false, record};
   Record held = record;
@@ -62,23 +63,35 @@ Task<StoreResult<GrantWrite>> Engine::settle_for(Grant grant, const Outcome& out
   co_return GrantWrite{settlement->recorded, std::move(settlement->record)};
 }
 
-// The fence has moved on: what the owner learned is kept for whoever reconciles.
-Task<StoreResult<Done>> Engine::keep_refused(const Grant& grant, const Record& current,
-                                             const Outcome& outcome, const SettleOptions& options) {
-  if (grant.fence >= current.fence)
-    co_return Done{};  // never granted: nothing was learned under it
-  Record held = current;
-  held.owner = grant.owner;
-  held.fence = grant.fence;
-  Lease lease;
-  lease.record = std::make_shared<const Record>(std::move(held));
-  lease.settle = options;
-  const BootTime deadline = clock_.now() + options_.settle_timeout;
-  co_return co_await keep_late_evidence(lease, outcome, deadline);
+bool is_evidence(const Grant& grant, const std::optional<Record>& found) {
+  return !found || grant.fence < found->fence;
 }
 
-Task<StoreResult<GrantWrite>> Engine::renew_for(Grant grant,
-                                                std::optional<std::string> recovery_point) {
+Task<StoreResult<Done>> Engine::keep_refused(Grant grant, std::optional<Record> found,
+                                             const Outcome& outcome, SettleOptions options) {
+  if (!is_evidence(grant, found)) co_return Done{};
+  // Of another life of the key, or of none: nobody can say what that fence was granted for.
+  Record held = found && was_granted(grant.fence, *found) ? std::move(*found) : Record{};
+  held.scope = grant.scope;
+  held.key = grant.key;
+  held.owner = grant.owner;
+  held.fence = grant.fence;
+  const BootTime deadline = clock_.now() + options_.settle_timeout;
+  co_return co_await keep_late_evidence(held, outcome, options, deadline);
+}
+
+Task<StoreResult<GrantWrite>> Engine::renew_for(Grant grant) {
+  const std::optional<Step> none;
+  co_return co_await stay_alive(grant, none);
+}
+
+Task<StoreResult<GrantWrite>> Engine::advance_for(Grant grant, Step step) {
+  const std::optional<Step> taken = std::move(step);
+  co_return co_await stay_alive(grant, taken);
+}
+
+Task<StoreResult<GrantWrite>> Engine::stay_alive(const Grant& grant,
+                                                 const std::optional<Step>& step) {
   StoreResult<GrantWrite> result = Unexpected{StoreError::contended};
   for (int round = 0; round < options_.rounds_max; ++round) {
     const StoreResult<Done> ready = co_await need_time();
@@ -92,15 +105,17 @@ Task<StoreResult<GrantWrite>> Engine::renew_for(Grant grant,
     if (!*found) co_return GrantWrite{};
     const Record& record = **found;
     const bool held = holds(grant, record) && status_of(record) == Status::in_progress;
-    if (!held) co_return GrantWrite{false, record};
+    if (!held || (step && !may_take(*step, record))) co_return GrantWrite{false, record};
     // A lease that is over and that nobody has noticed yet may still be renewed: the guard sees to
     // it that nobody has.
-    Replacement change = renewal_of(record, time_.at(clock_.now()));
-    if (recovery_point) change.next.recovery_point = *recovery_point;
+    const Instant now = time_.at(clock_.now());
+    Replacement change = step && step->to != record.recovery_point
+                             ? advance_of(record, step->to, now)
+                             : renewal_of(record, now);
     const StoreResult<Written> written = co_await replace(std::move(change));
-    // Another call of the same owner may have written the same lease, without the point.
-    const bool done = written && written->mine &&
-                      (!recovery_point || written->current->recovery_point == *recovery_point);
+    // Another call of the same owner may have moved the lease to the same end, and elsewhere.
+    const bool done =
+        written && written->mine && (!step || written->current->recovery_point == step->to);
     if (done) co_return GrantWrite{true, written->current};
     if (written) continue;  // somebody was quicker: look again
     result = Unexpected{written.error()};

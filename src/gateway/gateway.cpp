@@ -8,7 +8,6 @@
 namespace pawl::gateway {
 namespace {
 
-constexpr std::string_view own_prefix = "/_pawl/";
 constexpr std::size_t request_id_bytes = 24;
 
 bool is_safe_to_repeat(std::string_view method) { return method != "POST" && method != "PATCH"; }
@@ -74,6 +73,12 @@ std::string Gateway::new_request_id() {
   return "req_" + entropy_.new_owner().text.substr(0, request_id_bytes);
 }
 
+void Gateway::name_answer(Passage& passage, Response& response) {
+  if (find_header(response.headers, "Pawl-Request-Id")) return;
+  if (passage.request_id.empty()) passage.request_id = new_request_id();
+  response.headers.push_back({"Pawl-Request-Id", passage.request_id});
+}
+
 Response Gateway::problem(Passage& passage, ProblemDetails details) {
   shared_.metrics.refused(slug_of(details.problem));
   if (passage.request_id.empty()) passage.request_id = new_request_id();
@@ -105,7 +110,7 @@ Task<void> Gateway::handle(http::ClientRequest& request) {
   Passage passage(request, route, clock_.now());
   passage.line.client = request.client;
   passage.line.method = head.method;
-  passage.line.path = head.path;
+  passage.line.path = loggable_path(head.path);
   passage.line.route = passage.route.name;
   if (http::is_loop(head, shared_.pseudonym)) {
     request.close_after();

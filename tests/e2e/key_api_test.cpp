@@ -48,6 +48,10 @@ TEST_P(KeyApi, ReserveExecuteCompleteReplay) {
   EXPECT_EQ(member_of(granted.body, "attempt"), "1");
   EXPECT_EQ(member_of(granted.body, "recovery_point"), "");
   EXPECT_THAT(member_of(granted.body, "lease_expires_at"), HasSubstr("T"));
+  const double left = std::stod(member_of(granted.body, "lease_seconds"));
+  EXPECT_GT(left, 0);
+  EXPECT_LE(left, 30);
+  EXPECT_THAT(granted.value("Pawl-Request-Id"), HasSubstr("req_"));
   EXPECT_EQ(granted.value("Content-Type"), "application/json");
 
   const HttpAnswer running = reserve(gateway, theirs);
@@ -60,6 +64,7 @@ TEST_P(KeyApi, ReserveExecuteCompleteReplay) {
   ASSERT_EQ(completed.status, 200) << completed.body;
   EXPECT_EQ(member_of(completed.body, "status"), "completed");
   EXPECT_EQ(member_of(completed.body, "lease_expires_at"), "null");
+  EXPECT_EQ(member_of(completed.body, "lease_seconds"), "null");
 
   for (const std::string& owner : {ours, theirs}) {
     const HttpAnswer replay = reserve(gateway, owner);
@@ -73,6 +78,7 @@ TEST_P(KeyApi, ReserveExecuteCompleteReplay) {
   EXPECT_EQ(upstream.count(), 0U);
   EXPECT_EQ(metric(gateway, "pawl_reserve_total{decision=\"created\"}"), 1);
   EXPECT_EQ(metric(gateway, "pawl_reserve_total{decision=\"replay\"}"), 2);
+  EXPECT_EQ(metric(gateway, "pawl_requests_total{route=\"key-api\",status=\"2xx\"}"), 4);
 }
 
 TEST_P(KeyApi, ItsRulesArePublished) {
@@ -88,7 +94,10 @@ TEST_P(KeyApi, AnOwnerThatRepeatsReserveIsGrantedTheSame) {
   const HttpAnswer first = reserve(gateway);
   const HttpAnswer again = reserve(other);
   EXPECT_EQ(again.status, 201);
-  EXPECT_EQ(again.body, first.body);
+  for (const char* member : {"fence", "attempt", "recovery_point", "lease_expires_at"}) {
+    EXPECT_EQ(member_of(again.body, member), member_of(first.body, member)) << member;
+  }
+  EXPECT_EQ(again.value("Pawl-Request-Id"), first.value("Pawl-Request-Id")) << "one execution";
 }
 
 TEST_P(KeyApi, ManyRepeatsAtOnceAreOneGrant) {
@@ -128,14 +137,15 @@ TEST_P(KeyApi, ARestartChangesNothingForAnOwner) {
   first.kill_hard();
   ServeProcess& second = node();
   EXPECT_EQ(fence_of(reserve(second)), fence);
-  EXPECT_EQ(write(second, "advance", fence, R"(,"recovery_point":"charged")").status, 200);
+  EXPECT_EQ(write(second, "advance", fence, R"(,"after":"","recovery_point":"charged")").status,
+            200);
   EXPECT_EQ(write(second, "complete", fence, paid).status, 200);
 }
 
 TEST_P(KeyApi, AnotherOperationUnderTheSameKeyIsMisuse) {
   ServeProcess& gateway = node();
   const HttpAnswer first = reserve(gateway, ours, R"({"amount":100,"to":"a"})");
-  EXPECT_EQ(reserve(gateway, ours, R"({"to":"a","amount":1e2})").body, first.body)
+  EXPECT_EQ(fence_of(reserve(gateway, ours, R"({"to":"a","amount":1e2})")), fence_of(first))
       << "spelling does not matter";
   const HttpAnswer misused = reserve(gateway, ours, R"({"amount":101,"to":"a"})");
   EXPECT_EQ(misused.status, 422);
@@ -165,7 +175,8 @@ TEST_P(KeyApi, EveryWriteMayBeRepeatedAndCompletedIsForGood) {
   ServeProcess& gateway = node();
   const std::string fence = fence_of(reserve(gateway));
   for (int i = 0; i < 2; ++i) {
-    const HttpAnswer advanced = write(gateway, "advance", fence, R"(,"recovery_point":"charged")");
+    const HttpAnswer advanced =
+        write(gateway, "advance", fence, R"(,"after":"","recovery_point":"charged")");
     EXPECT_EQ(advanced.status, 200);
     EXPECT_EQ(member_of(advanced.body, "recovery_point"), "charged");
     EXPECT_EQ(write(gateway, "renew", fence).status, 200);
@@ -176,7 +187,7 @@ TEST_P(KeyApi, EveryWriteMayBeRepeatedAndCompletedIsForGood) {
            {"complete", R"(,"response":{"status":402})"},
            {"release", ""},
            {"renew", ""},
-           {"advance", R"(,"recovery_point":"other")"}}) {
+           {"advance", R"(,"after":"charged","recovery_point":"other")"}}) {
     const HttpAnswer refused = write(gateway, verb, fence, more);
     EXPECT_EQ(refused.status, 409) << verb;
     EXPECT_EQ(problem_of(refused), "stale-fence");
@@ -186,6 +197,36 @@ TEST_P(KeyApi, EveryWriteMayBeRepeatedAndCompletedIsForGood) {
   EXPECT_THAT(reserve(gateway, theirs).body, HasSubstr(R"({\"id\":\"pay_1\"})"));
 }
 
+TEST_P(KeyApi, AnAdvanceThatComesLateNeverPutsItsPointBack) {
+  ServeProcess& gateway = node();
+  ServeProcess& other = node();
+  const std::string fence = fence_of(reserve(gateway));
+  const auto step = [&](ServeProcess& at, const std::string& after, const std::string& to) {
+    return write(at, "advance", fence,
+                 R"(,"after":")" + after + R"(","recovery_point":")" + to + "\"");
+  };
+  EXPECT_EQ(step(gateway, "", "reserved").status, 200);
+  EXPECT_EQ(step(other, "", "reserved").status, 200) << "a repeat";
+  EXPECT_EQ(step(other, "reserved", "charged").status, 200);
+  const HttpAnswer late = step(gateway, "", "reserved");
+  EXPECT_EQ(late.status, 409);
+  EXPECT_EQ(problem_of(late), "stale-fence");
+  EXPECT_THAT(late.body, HasSubstr("The recovery point is \\\"charged\\\""));
+  EXPECT_EQ(member_of(reserve(gateway).body, "recovery_point"), "charged");
+}
+
+TEST_P(KeyApi, AnAnswerWithMoreHeaderFieldsThanTheWireCarriesIsRefused) {
+  ServeProcess& gateway = node();
+  const std::string fence = fence_of(reserve(gateway));
+  std::string pairs = R"(["Connection","a"])";
+  for (int i = 0; i < 90'000; ++i) pairs += R"(,["Connection","a"])";
+  const HttpAnswer refused =
+      write(gateway, "complete", fence, R"(,"response":{"headers":[)" + pairs + "]}");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(refused.body, HasSubstr("/response/headers must have 200 fields at most"));
+  EXPECT_EQ(job_status(gateway), "in_progress");
+}
+
 TEST_P(KeyApi, ReleasedItMayRunAgainUnderAHigherFence) {
   ServeProcess& gateway = node();
   const std::string first = fence_of(reserve(gateway));
@@ -193,6 +234,11 @@ TEST_P(KeyApi, ReleasedItMayRunAgainUnderAHigherFence) {
   EXPECT_EQ(released.status, 200);
   EXPECT_EQ(member_of(released.body, "status"), "failed_retryable");
   EXPECT_EQ(write(gateway, "release", first).body, released.body);
+  const HttpAnswer late = reserve(gateway);
+  EXPECT_EQ(late.status, 409) << "this token has had its attempt";
+  EXPECT_EQ(problem_of(late), "stale-fence");
+  EXPECT_EQ(decision_of(late), "spent");
+  EXPECT_EQ(job_status(gateway), "failed_retryable");
   const HttpAnswer next = reserve(gateway, theirs);
   ASSERT_EQ(next.status, 201);
   EXPECT_EQ(member_of(next.body, "attempt"), "2");
@@ -205,11 +251,11 @@ TEST_P(KeyApi, AnOldFenceOrAnotherOwnerChangesNothing) {
   write(gateway, "release", old);
   const std::string fence = fence_of(reserve(gateway, theirs));
   const std::string before = look(gateway).body;
-  for (const auto& [verb, more] :
-       std::vector<std::pair<std::string, std::string>>{{"complete", paid},
-                                                        {"release", ""},
-                                                        {"renew", ""},
-                                                        {"advance", R"(,"recovery_point":"x")"}}) {
+  for (const auto& [verb, more] : std::vector<std::pair<std::string, std::string>>{
+           {"complete", paid},
+           {"release", ""},
+           {"renew", ""},
+           {"advance", R"(,"after":"","recovery_point":"x")"}}) {
     for (const HttpAnswer& refused :
          {write(gateway, verb, old, more, ours), write(gateway, verb, fence, more, ours),
           write(gateway, verb, old, more, theirs),
@@ -263,7 +309,9 @@ TEST_P(KeyApi, WhereItMayBeResumedTheNextOwnerIsToldHowFarItCame) {
     const std::string key = "long-running-" + policy;
     const HttpAnswer granted = reserve(gateway, ours, "1", key);
     const std::string held = R"({"owner":")" + ours + R"(","fence":)" + fence_of(granted);
-    EXPECT_EQ(call(gateway, "advance", held + R"(,"recovery_point":"charged"})", key).status, 200);
+    EXPECT_EQ(
+        call(gateway, "advance", held + R"(,"after":"","recovery_point":"charged"})", key).status,
+        200);
     HttpAnswer taken;
     ASSERT_TRUE(until([&] {
       taken = reserve(gateway, theirs, "1", key);
@@ -330,6 +378,34 @@ TEST_P(KeyApi, ABadCallIsToldWhatWouldBeRightAndChangesNothing) {
   EXPECT_EQ(get(gateway.port(), "/_pawl/v1/keys/" + job + "?api=yes").status, 400);
 }
 
+TEST_P(KeyApi, EveryAnswerHasAnIdAndEveryRefusalSaysWhetherToRetry) {
+  ServeProcess& gateway = node();
+  const HttpAnswer wrong_method = post(gateway.port(), {.key = "", .path = "/_pawl/v1/policy"});
+  for (const HttpAnswer& refused : {call(gateway, "renewal", "{}"), look(gateway), wrong_method,
+                                    write(gateway, "renew", "1"), call(gateway, "renew", "{}")}) {
+    EXPECT_GE(refused.status, 400);
+    EXPECT_EQ(refused.value("Pawl-Should-Retry"), "false") << refused.status;
+    EXPECT_THAT(refused.value("Link"), HasSubstr("/_pawl/v1/policy")) << refused.status;
+    EXPECT_THAT(refused.value("Pawl-Request-Id"), HasSubstr("req_")) << refused.status;
+  }
+}
+
+TEST_P(KeyApi, AnswersUnderMadeUpFencesAreKeptWithinLimitsAndRaiseNoAlarm) {
+  ServeProcess& gateway = node("", "threads = 1\n");
+  const std::string fence = fence_of(reserve(gateway));
+  std::set<int> told;
+  for (int made_up = 1; made_up < 200; ++made_up) {
+    const HttpAnswer refused = write(gateway, "complete", std::to_string(made_up), paid);
+    told.insert(refused.status);
+    if (refused.status != 429) continue;
+    EXPECT_EQ(problem_of(refused), "rate-limited");
+    EXPECT_EQ(write(gateway, "complete", fence, paid).status, 200) << "who holds it is not limited";
+    break;
+  }
+  EXPECT_EQ(told, (std::set<int>{409, 429}));
+  EXPECT_EQ(metric(gateway, "pawl_possible_double_executions_total{evidence=\"answered\"}"), 0);
+}
+
 TEST_P(KeyApi, AKeyMayHaveAnyPrintableCharacter) {
   ServeProcess& gateway = node();
   const std::string escaped = "%22queue%22%2Fpayouts%5C7%3F%20%25%7E-01";
@@ -344,6 +420,26 @@ TEST_P(KeyApi, AKeyMayHaveAnyPrintableCharacter) {
 TEST_P(KeyApi, TheLogNamesNoKeyAndNoToken) {
   ServeProcess& gateway = node("", "log = \"json\"\n");
   write(gateway, "complete", fence_of(reserve(gateway)), paid);
+  // Mistakes, and a request that went in a circle: the key is in their paths all the same.
+  EXPECT_EQ(post(gateway.port(), {.key = "", .path = "/_pawl/v1/keys/" + job}).status, 405);
+  EXPECT_EQ(post(gateway.port(), {.key = "", .path = "/_pawl/v1/key/" + job + "/renew"}).status,
+            405);
+  EXPECT_EQ(call(gateway, "renewal", "{}").status, 404);
+  EXPECT_EQ(get(gateway.port(), "/_pawl/v2/keys/" + job).status, 404);
+  for (const std::string method : {"PUT", "DELETE", "OPTIONS", "PATCH"}) {
+    for (const std::string verb : {"", "/complete"}) {
+      RawClient client(gateway.port());
+      client.send(method + " /_pawl/v1/keys/" + job + verb +
+                  " HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+      EXPECT_EQ(client.read_answer().status, 405) << method << verb;
+    }
+  }
+  get(gateway.port(), "/x");
+  RawClient looping(gateway.port());
+  looping.send("POST /_pawl/v1/keys/" + job + "/reserve HTTP/1.1\r\nHost: a\r\nVia: " +
+               upstream.requests().at(0).header("Via").value_or("") +
+               "\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_EQ(looping.read_answer().status, 508);
   gateway.terminate();
   const std::string log = gateway.out() + gateway.err();
   EXPECT_THAT(log, HasSubstr("\"route\":\"key-api\""));
@@ -351,6 +447,20 @@ TEST_P(KeyApi, TheLogNamesNoKeyAndNoToken) {
   EXPECT_THAT(log, HasSubstr("\"decision\":\"created\""));
   EXPECT_THAT(log, Not(HasSubstr(job)));
   EXPECT_THAT(log, Not(HasSubstr(ours)));
+}
+
+// Nothing but the key API makes keys here, and they must not become new either.
+TEST_P(KeyApi, AConfigurationThatMakesItsKeysNewIsRefused) {
+  const Settings off{.policy = "key = \"off\"", .top = "", .rest = key_api()};
+  start(off).kill_hard();
+  Settings other = off;
+  other.rest = api_keys({{"tenant-a", "secret-of-a"}}) + key_api("", "\"tenant-a\"");
+  try {
+    start(other);
+    ADD_FAILURE() << "it has started";
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("from was single and is now api-key"));
+  }
 }
 
 PAWL_ON_EVERY_STORE(KeyApi);
