@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "pawl/core/check.hpp"
-#include "pawl/core/json.hpp"
 #include "pawl/core/mutant.hpp"
+#include "pawl/core/named_in.hpp"
 #include "pawl/core/overloaded.hpp"
 #include "pawl/core/render.hpp"
 
@@ -151,22 +151,8 @@ void release(Record& record, std::string error, Instant now) {
 // For the person who looks for a payment by its number. An answer that does not name it is no
 // error: a declined payment has none.
 void name_resource(Record& record, const Response& response, const SettleOptions& options) {
-  constexpr std::string_view in_header = "header:";
-  constexpr std::size_t id_bytes_max = 255;
-  if (options.resource_id.empty()) return;
-  std::string id;
-  if (options.resource_id.starts_with(in_header)) {
-    id = find_header(response.headers, options.resource_id.substr(in_header.size())).value_or("");
-  } else {
-    const Expected<json::Pointer, json::Error> pointer = json::parse_pointer(options.resource_id);
-    const Expected<json::Value, json::Error> document = json::read(response.body);
-    if (!pointer || !document) return;
-    const json::Value* found = json::resolve(*document, *pointer);
-    const bool is_name = found != nullptr &&
-                         (found->kind == json::Kind::string || found->kind == json::Kind::number);
-    if (is_name) id = found->text;
-  }
-  if (id.empty() || id.size() > id_bytes_max) return;
+  std::string id = named_in(response, options.resource_id);
+  if (id.empty()) return;
   record.resource_type = options.resource_type;
   record.resource_id = std::move(id);
 }
