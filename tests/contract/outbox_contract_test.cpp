@@ -1,0 +1,393 @@
+// The outbox, on both stores: one contract.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "src/adapters/postgres/migrate.hpp"
+#include "src/adapters/postgres/outbox.hpp"
+#include "src/adapters/sqlite/outbox.hpp"
+#include "src/adapters/sqlite/sqlite_store.hpp"
+#include "src/adapters/sqlite/test_support.hpp"
+#include "testing/postgres_server.hpp"
+
+namespace pawl {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+enum class Kind { sqlite, postgres };
+
+testing::PostgresServer& server() {
+  static testing::PostgresServer instance({.fsync = false, .configuration = {}});
+  return instance;
+}
+
+// "00000000-0000-4000-8000-000000000007"
+std::string id_of(int number) {
+  const std::string digits = std::to_string(number);
+  return "00000000-0000-4000-8000-" + std::string(12 - digits.size(), '0') + digits;
+}
+
+class OutboxContract : public ::testing::TestWithParam<Kind> {
+ protected:
+  OutboxContract() {
+    static std::atomic<int> count = 0;
+    if (GetParam() == Kind::sqlite) {
+      sqlite::opened(directory_.file());
+      return;
+    }
+    database_ = "outbox_" + std::to_string(++count);
+    server().create_database(database_);
+    const auto status = postgres::migrate(server().url(database_));
+    if (!status) throw std::runtime_error(status.error());
+  }
+
+  // One more worker's store.
+  std::unique_ptr<OutboxStore> connect() {
+    if (GetParam() == Kind::sqlite) {
+      sqlite::Options options;
+      options.busy_timeout = 30s;
+      return std::make_unique<sqlite::SqliteOutbox>(directory_.file(), options);
+    }
+    postgres::Options options;
+    options.operation_timeout = 30s;
+    options.allow_lossy_store = true;
+    return std::make_unique<postgres::PostgresOutbox>(server().url(database_), options);
+  }
+
+  // As it came from a service: `sql` for the columns that differ between the stores.
+  void run(const std::string& sqlite_sql, const std::string& postgres_sql) {
+    if (GetParam() == Kind::postgres) {
+      server().query(postgres_sql, database_);
+      return;
+    }
+    auto connection = sqlite::Connection::open(directory_.file(), sqlite::WhenMissing::fail, {});
+    ASSERT_TRUE(connection);
+    ASSERT_EQ(connection->run(sqlite_sql.c_str()), SQLITE_OK) << connection->last_error().text;
+  }
+
+  void enqueue(int number, const std::string& destination = "provider",
+               const std::string& scope = "caller:a") {
+    const std::string start = "('" + scope + "', '" + id_of(number) + "', 'key-" +
+                              std::to_string(number) + "', '" + destination + "', 'derived-" +
+                              std::to_string(number) + "', '/charges', '[[\"X-A\",\"b\"]]', ";
+    const std::string columns =
+        " (scope_id, id, idempotency_key, destination, derived_key, path, headers, body,"
+        " next_attempt_at, created_at) VALUES ";
+    run("INSERT INTO outbox" + columns + start + "x'7b007d', " + std::to_string(number) + ", " +
+            std::to_string(number) + ")",
+        "INSERT INTO pawl.outbox" + columns + start +
+            "'\\x7b007d', timestamptz 'epoch' + interval '1 microsecond' * " +
+            std::to_string(number) + ", timestamptz 'epoch' + interval '1 microsecond' * " +
+            std::to_string(number) + ")");
+  }
+
+  static OutboxClaim claim_of(const std::string& owner, std::size_t rows = 10,
+                              Duration lease = 1h) {
+    return {"provider", owner, lease, rows};
+  }
+
+  static std::vector<OutboxRow> claimed(OutboxStore& store, const OutboxClaim& claim) {
+    const auto result = store.claim(claim);
+    EXPECT_TRUE(result) << (result ? "" : result.error());
+    return result ? result->rows : std::vector<OutboxRow>{};
+  }
+
+  static bool write(OutboxStore& store, const OutboxRow& next, bool needs_lease = false) {
+    const auto mine = store.write({{next, needs_lease}});
+    EXPECT_TRUE(mine) << (mine ? "" : mine.error());
+    return mine && mine->front();
+  }
+
+  static OutboxRow found(OutboxStore& store, int number) {
+    const auto row = store.find(id_of(number));
+    EXPECT_TRUE(row && *row);
+    return row && *row ? **row : OutboxRow{};
+  }
+
+  static std::vector<std::string> ids(const std::vector<OutboxRow>& rows) {
+    std::vector<std::string> all;
+    for (const OutboxRow& row : rows) all.push_back(row.id);
+    return all;
+  }
+
+  std::string audit_count() {
+    if (GetParam() == Kind::postgres) {
+      return server().query(
+          "SELECT string_agg(concat_ws('|', action, status, actor, reason,"
+          " idempotency_key, outbox_id), ';') FROM pawl.audit",
+          database_);
+    }
+    auto connection = sqlite::Connection::open(directory_.file(), sqlite::WhenMissing::fail, {});
+    return connection
+        ->text(
+            "SELECT coalesce(group_concat(action || '|' || status_after || '|' || actor || '|' "
+            "|| reason || '|' || idempotency_key || '|' || outbox_id, ';'), '') FROM audit")
+        .value_or("?");
+  }
+
+ private:
+  sqlite::TempDir directory_;
+  std::string database_;
+};
+
+TEST_P(OutboxContract, AClaimBringsTheRowAsItWasPromised) {
+  enqueue(7);
+  const auto store = connect();
+  const auto result = store->claim(claim_of("worker-1"));
+  ASSERT_TRUE(result) << result.error();
+  ASSERT_EQ(result->rows.size(), 1U);
+  const OutboxRow& row = result->rows.front();
+  EXPECT_EQ(row.scope.text, "caller:a");
+  EXPECT_EQ(row.id, id_of(7));
+  EXPECT_EQ(row.key.text, "key-7");
+  EXPECT_EQ(row.destination, "provider");
+  EXPECT_EQ(row.derived_key, "derived-7");
+  EXPECT_EQ(row.method, "POST");
+  EXPECT_EQ(row.path, "/charges");
+  EXPECT_EQ(row.headers, (Headers{{"X-A", "b"}}));
+  EXPECT_EQ(row.body, std::string("{\0}", 3));
+  EXPECT_EQ(row.status, OutboxStatus::pending);
+  EXPECT_EQ(row.attempt, 0);
+  EXPECT_EQ(row.owner, "worker-1");
+  EXPECT_EQ(row.locked_until, result->now + 1h);
+  EXPECT_EQ(row.first_sent_at, std::nullopt);
+  EXPECT_EQ(row.created_at, Instant(7us));
+  EXPECT_TRUE(row.readable);
+}
+
+TEST_P(OutboxContract, AClaimTakesTheOldestOfItsDestinationUpToItsLimit) {
+  for (int i = 5; i > 0; --i) enqueue(i);
+  enqueue(6, "another");
+  const auto store = connect();
+  EXPECT_THAT(ids(claimed(*store, claim_of("a", 2))), ElementsAre(id_of(1), id_of(2)));
+  EXPECT_THAT(ids(claimed(*store, claim_of("b", 10))), ElementsAre(id_of(3), id_of(4), id_of(5)));
+  EXPECT_THAT(claimed(*store, claim_of("c", 10)), IsEmpty());
+}
+
+TEST_P(OutboxContract, WhatIsNotDueIsNotClaimed) {
+  enqueue(1);
+  const auto store = connect();
+  OutboxRow row = claimed(*store, claim_of("a")).front();
+  row.locked_until.reset();
+  row.next_attempt_at = store->time().value() + 1h;
+  ASSERT_TRUE(write(*store, row));
+  EXPECT_THAT(claimed(*store, claim_of("b")), IsEmpty());
+  for (const OutboxStatus status :
+       {OutboxStatus::done, OutboxStatus::dead, OutboxStatus::unknown}) {
+    row.next_attempt_at = Instant(0us);
+    row.status = status;
+    ASSERT_TRUE(write(*store, row));
+    EXPECT_THAT(claimed(*store, claim_of("c")), IsEmpty()) << to_text(status);
+  }
+  row.status = OutboxStatus::sending;
+  ASSERT_TRUE(write(*store, row));
+  EXPECT_THAT(ids(claimed(*store, claim_of("d"))), ElementsAre(id_of(1)));
+}
+
+TEST_P(OutboxContract, EveryColumnThatAWorkerWritesComesBack) {
+  enqueue(1);
+  const auto store = connect();
+  OutboxRow row = claimed(*store, claim_of("a")).front();
+  row.status = OutboxStatus::done;
+  row.attempt = 3;
+  row.locked_until.reset();
+  row.next_attempt_at = Instant(11us);
+  row.first_sent_at = Instant(12us);
+  row.provider_id = "ch_\"7\"";
+  row.response_code = 201;
+  row.last_error = "it's \"late\"";
+  row.done_at = Instant(13us);
+  ASSERT_TRUE(write(*store, row));
+  EXPECT_EQ(found(*store, 1), row);
+}
+
+TEST_P(OutboxContract, AnOwnerThatLostItsRowChangesNothing) {
+  enqueue(1);
+  const auto store = connect();
+  OutboxRow old = claimed(*store, claim_of("old", 10, 0s)).front();
+  const OutboxRow taken = claimed(*store, claim_of("new")).front();
+  EXPECT_EQ(taken.owner, "new");
+  old.status = OutboxStatus::done;
+  EXPECT_FALSE(write(*store, old));
+  EXPECT_FALSE(write(*store, old, true));
+  EXPECT_EQ(found(*store, 1), taken);
+}
+
+TEST_P(OutboxContract, AWriteThatNeedsALeaseFailsOnceThatHasEnded) {
+  enqueue(1);
+  const auto store = connect();
+  OutboxRow row = claimed(*store, claim_of("a", 10, 0s)).front();
+  row.status = OutboxStatus::sending;
+  EXPECT_FALSE(write(*store, row, true));
+  EXPECT_EQ(found(*store, 1).status, OutboxStatus::pending);
+  EXPECT_TRUE(write(*store, row, false));
+}
+
+TEST_P(OutboxContract, RepeatingAWriteIsHarmless) {
+  enqueue(1);
+  const auto store = connect();
+  OutboxRow row = claimed(*store, claim_of("a")).front();
+  row.status = OutboxStatus::done;
+  row.locked_until.reset();
+  EXPECT_TRUE(write(*store, row));
+  EXPECT_TRUE(write(*store, row));
+  EXPECT_EQ(found(*store, 1), row);
+}
+
+TEST_P(OutboxContract, ABatchTellsOfEachRowByItself) {
+  for (int i = 1; i <= 3; ++i) enqueue(i, "provider", i == 2 ? "caller:z" : "caller:a");
+  const auto store = connect();
+  std::vector<OutboxRow> rows = claimed(*store, claim_of("a"));
+  ASSERT_EQ(rows.size(), 3U);
+  std::vector<OutboxWrite> writes;
+  for (OutboxRow& row : rows) {
+    row.status = OutboxStatus::done;
+    writes.push_back({row, false});
+  }
+  writes[1].next.owner = "somebody else";
+  const auto mine = store->write(writes);
+  ASSERT_TRUE(mine) << mine.error();
+  EXPECT_THAT(*mine, ElementsAre(true, false, true));
+  EXPECT_EQ(found(*store, 2).status, OutboxStatus::pending);
+}
+
+TEST_P(OutboxContract, TwoWorkersNeverHaveTheSameRow) {
+  constexpr int rows = 60;
+  for (int i = 1; i <= rows; ++i) enqueue(i, "provider", "caller:" + std::to_string(i % 7));
+  std::atomic<int> owner = 0;
+  std::mutex mutex;
+  std::vector<std::string> taken;
+  const auto work = [&] {
+    const auto store = connect();
+    for (int idle = 0; idle < 3;) {
+      const auto result = store->claim(claim_of("worker-" + std::to_string(++owner), 4));
+      if (!result) continue;  // a deadlock with the others costs a round
+      idle = result->rows.empty() ? idle + 1 : 0;
+      const std::lock_guard lock(mutex);
+      for (const OutboxRow& row : result->rows) taken.push_back(row.id);
+    }
+  };
+  std::vector<std::thread> workers;
+  for (int i = 0; i < 4; ++i) workers.emplace_back(work);
+  for (std::thread& worker : workers) worker.join();
+  std::ranges::sort(taken);
+  EXPECT_EQ(taken.size(), static_cast<std::size_t>(rows));
+  EXPECT_EQ(std::ranges::adjacent_find(taken), taken.end());
+}
+
+TEST_P(OutboxContract, CountsWhatIsNotDone) {
+  for (int i = 1; i <= 4; ++i) enqueue(i, i == 4 ? "another" : "provider");
+  const auto store = connect();
+  std::vector<OutboxRow> rows = claimed(*store, claim_of("a", 2));
+  rows[0].status = OutboxStatus::done;
+  rows[1].status = OutboxStatus::dead;
+  for (const OutboxRow& row : rows) ASSERT_TRUE(write(*store, row));
+  const auto counts = store->count();
+  ASSERT_TRUE(counts) << counts.error();
+  std::vector<std::string> lines;
+  for (const OutboxCount& count : *counts) {
+    lines.push_back(count.destination + " " + std::string(to_text(count.status)) + " " +
+                    std::to_string(count.rows) + " " +
+                    std::to_string(count.oldest.time_since_epoch().count()));
+  }
+  EXPECT_THAT(lines, ::testing::UnorderedElementsAre("another pending 1 4", "provider pending 1 3",
+                                                     "provider dead 1 2"));
+}
+
+TEST_P(OutboxContract, ListsWhatIsAskedFor) {
+  for (int i = 1; i <= 3; ++i) enqueue(i, i == 3 ? "another" : "provider");
+  const auto store = connect();
+  OutboxRow row = claimed(*store, claim_of("a", 1)).front();
+  row.status = OutboxStatus::dead;
+  ASSERT_TRUE(write(*store, row));
+  const auto listed = [&](const OutboxQuery& query) { return ids(store->list(query).value()); };
+  OutboxQuery query;
+  EXPECT_THAT(listed(query), ElementsAre(id_of(1), id_of(2), id_of(3)));
+  query.rows_max = 1;
+  EXPECT_THAT(listed(query), ElementsAre(id_of(1)));
+  query = {};
+  query.status = OutboxStatus::dead;
+  EXPECT_THAT(listed(query), ElementsAre(id_of(1)));
+  query = {};
+  query.destination = "another";
+  EXPECT_THAT(listed(query), ElementsAre(id_of(3)));
+  row.discarded_at = Instant(9us);
+  ASSERT_TRUE(write(*store, row));
+  query = {};
+  EXPECT_THAT(listed(query), ElementsAre(id_of(2), id_of(3)));
+  query.discarded = true;
+  EXPECT_THAT(listed(query), ElementsAre(id_of(1), id_of(2), id_of(3)));
+  EXPECT_EQ(store->list(query)->front().body, "");
+}
+
+TEST_P(OutboxContract, AChangeIsWrittenWithItsAudit) {
+  enqueue(1);
+  const auto store = connect();
+  OutboxRow row = claimed(*store, claim_of("a")).front();
+  row.status = OutboxStatus::dead;
+  row.locked_until.reset();
+  ASSERT_TRUE(write(*store, row));
+  const OutboxOrder order{OutboxAction::retry, false, ""};
+  const auto changed = store->change(
+      id_of(1), order.action, {"ann", "the account is 'fixed'"},
+      [&](const OutboxRow& before, Instant now) { return ordered(before, order, now); });
+  ASSERT_TRUE(changed) << changed.error();
+  EXPECT_EQ(found(*store, 1), *changed);
+  EXPECT_EQ(changed->status, OutboxStatus::pending);
+  EXPECT_EQ(audit_count(), "outbox-retry|pending|ann|the account is 'fixed'|key-1|" + id_of(1));
+  EXPECT_FALSE(write(*store, row)) << "whoever had it before has it no more";
+}
+
+TEST_P(OutboxContract, ARefusedChangeLeavesNoTrace) {
+  enqueue(1);
+  const auto store = connect();
+  const OutboxRow before = found(*store, 1);
+  const auto no = store->change(id_of(1), OutboxAction::retry, {"ann", "x"},
+                                [](const OutboxRow&, Instant) -> Expected<OutboxRow, std::string> {
+                                  return Unexpected{std::string("no")};
+                                });
+  ASSERT_FALSE(no);
+  EXPECT_EQ(no.error(), "no");
+  EXPECT_EQ(found(*store, 1), before);
+  EXPECT_EQ(audit_count(), "");
+}
+
+TEST_P(OutboxContract, WhatIsNotThereIsSaidSo) {
+  const auto store = connect();
+  for (const std::string& id : {id_of(9), std::string("no uuid"), std::string("'; DROP")}) {
+    const auto row = store->find(id);
+    ASSERT_TRUE(row) << row.error();
+    EXPECT_EQ(*row, std::nullopt);
+    const auto changed =
+        store->change(id, OutboxAction::retry, {"ann", "x"},
+                      [](const OutboxRow& before, Instant) -> Expected<OutboxRow, std::string> {
+                        return before;
+                      });
+    ASSERT_FALSE(changed);
+    EXPECT_THAT(changed.error(), HasSubstr("there is no outbox row"));
+  }
+}
+
+TEST_P(OutboxContract, HeadersThatCannotBeReadDoNotStopTheClaim) {
+  enqueue(1);
+  run("UPDATE outbox SET headers = '{\"a\":1}'", "UPDATE pawl.outbox SET headers = '{\"a\":1}'");
+  const auto store = connect();
+  const std::vector<OutboxRow> rows = claimed(*store, claim_of("a"));
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_FALSE(rows.front().readable);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OutboxContract, ::testing::Values(Kind::sqlite, Kind::postgres),
+                         [](const auto& which) {
+                           return which.param == Kind::sqlite ? "Sqlite" : "Postgres";
+                         });
+
+}  // namespace
+}  // namespace pawl
