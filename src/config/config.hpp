@@ -11,6 +11,7 @@
 
 #include "pawl/core/fingerprint.hpp"
 #include "pawl/core/names.hpp"
+#include "pawl/core/outbox.hpp"
 #include "pawl/core/policy.hpp"
 #include "pawl/core/time.hpp"
 
@@ -97,6 +98,19 @@ struct Caller {
   std::string scope_header;
 };
 
+// One [[destination]]: where the outbox's worker sends rows that name it.
+struct Destination {
+  std::string name;
+  UpstreamUrl url;
+  std::string path;  // of the URL, without a final slash; a row's own path follows it
+  DestinationRules rules;
+  std::size_t concurrency = 8;  // calls at once, per worker
+  Duration connect_timeout = std::chrono::seconds(5);
+  Duration lease = std::chrono::seconds(30);
+  std::string secret_file;
+  std::string secret;  // empty until load_secrets has read the file
+};
+
 struct Admin {
   Address listen{"127.0.0.1", 9090};
   std::string token_file;
@@ -138,6 +152,7 @@ struct Config {
   RoutePolicy policy;                      // of every request that no route matches
   std::vector<Route> routes;
   KeyApi key_api;
+  std::vector<Destination> destinations;
 };
 
 }  // namespace pawl::config

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "src/config/caller.hpp"
+#include "src/config/destinations.hpp"
 #include "src/config/files.hpp"
 #include "src/config/key_api.hpp"
 #include "src/config/policy_settings.hpp"
@@ -43,6 +44,7 @@ TEST(ConfigurationPage, HasEverySettingWithItsDefault) {
   expect_rows("`[limits]`", limits_settings(), Limits{});
   expect_rows("`[policy]`, and each `[[route]]`", policy_settings(), RoutePolicy{});
   expect_rows("`[key_api]`", key_api_settings(), KeyApi{});
+  expect_rows("`[[destination]]`", destination_settings(), Destination{});
   for (const std::string_view name : caller_names()) {
     EXPECT_THAT(page(), HasSubstr("`" + std::string(name) + "`"));
   }

@@ -26,6 +26,21 @@ std::string secret_setting(const SecretFile& secret) {
   return "[[fingerprint_secret]] \"" + secret.id + "\"";
 }
 
+// A secret's bytes, without the line's end that editors leave; or what is wrong with it.
+Expected<std::string, Trouble> secret_in(const std::string& file, const std::string& setting) {
+  const Expected<std::string, std::string> text = read_file(file);
+  if (!text) return Unexpected{Trouble{file, 0, 0, text.error() + " (" + setting + ")"}};
+  std::string bytes = *text;
+  if (bytes.ends_with('\n')) bytes.pop_back();
+  if (bytes.ends_with('\r')) bytes.pop_back();
+  if (bytes.size() >= secret_bytes_min) return bytes;
+  return Unexpected{Trouble{file, 0, 0,
+                            "holds " + std::to_string(bytes.size()) +
+                                " bytes; a secret must have " + std::to_string(secret_bytes_min) +
+                                " or more, like the output of `openssl rand -hex 32` (" + setting +
+                                ")"}};
+}
+
 }  // namespace
 
 Expected<std::string, std::string> read_file(const std::string& path) {
@@ -78,21 +93,18 @@ Troubles load_secrets(Config& config) {
   Troubles troubles;
   FingerprintSecrets secrets;
   for (const SecretFile& named : config.fingerprint_secret_files) {
-    const Expected<std::string, std::string> text = read_file(named.file);
-    std::string bytes = text ? *text : std::string();
-    if (bytes.ends_with('\n')) bytes.pop_back();
-    if (bytes.ends_with('\r')) bytes.pop_back();
-    if (!text) {
-      troubles.push_back({named.file, 0, 0, text.error() + " (" + secret_setting(named) + ")"});
-    } else if (bytes.size() < secret_bytes_min) {
-      troubles.push_back({named.file, 0, 0,
-                          "holds " + std::to_string(bytes.size()) + " bytes; a secret must have " +
-                              std::to_string(secret_bytes_min) + " or more, like the output of " +
-                              "`openssl rand -hex 32` (" + secret_setting(named) + ")"});
-    }
-    secrets.push_back({named.id, std::move(bytes)});
+    const Expected<std::string, Trouble> bytes = secret_in(named.file, secret_setting(named));
+    if (!bytes) troubles.push_back(bytes.error());
+    if (bytes) secrets.push_back({named.id, *bytes});
   }
   config.fingerprint_secrets = troubles.empty() ? std::move(secrets) : FingerprintSecrets{};
+  for (Destination& destination : config.destinations) {
+    if (destination.secret_file.empty()) continue;
+    const Expected<std::string, Trouble> bytes =
+        secret_in(destination.secret_file, "[[destination]] \"" + destination.name + "\"");
+    if (!bytes) troubles.push_back(bytes.error());
+    if (bytes) destination.secret = *bytes;
+  }
   return troubles;
 }
 
@@ -105,6 +117,7 @@ Troubles check_files(const Config& config) {
   check_file("[caller] client_ca_file", config.caller.client_ca_file, troubles);
   Config scratch;
   scratch.fingerprint_secret_files = config.fingerprint_secret_files;
+  scratch.destinations = config.destinations;
   for (Trouble& trouble : load_secrets(scratch)) troubles.push_back(std::move(trouble));
   return troubles;
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "src/config/caller.hpp"
+#include "src/config/destinations.hpp"
 #include "src/config/key_api.hpp"
 #include "src/config/nearest.hpp"
 #include "src/config/policy_settings.hpp"
@@ -21,8 +22,8 @@ struct Place {
 const std::vector<Place>& places() {
   static const std::vector<Place> all = [] {
     std::vector<std::string_view> top = names_of(top_settings());
-    top.insert(top.end(),
-               {"admin", "caller", "policy", "route", "limits", "fingerprint_secret", "key_api"});
+    top.insert(top.end(), {"admin", "caller", "policy", "route", "limits", "fingerprint_secret",
+                           "key_api", "destination"});
     std::vector<std::string_view> route = names_of(policy_settings());
     route.insert(route.end(), {"match", "name"});
     return std::vector<Place>{
@@ -35,6 +36,7 @@ const std::vector<Place>& places() {
         {limits_table, names_of(limits_settings())},
         {secret_table, {"id", "file"}},
         {key_api_table, names_of(key_api_settings())},
+        {destination_table, names_of(destination_settings())},
         {fingerprint_table, {"include", "exclude"}},
     };
   }();
@@ -60,7 +62,8 @@ std::string home_of(std::string_view name) {
   for (const Place& place : places()) {
     if (!has(place, name)) continue;
     if (place.where == top_level) return "at the top of the file, before the first [table]";
-    if (place.where == key_api_table && !home.empty()) continue;  // borrowed from [policy]
+    const bool borrowed = place.where == key_api_table || place.where == destination_table;
+    if (borrowed && !home.empty()) continue;  // better known from elsewhere
     home += (home.empty() ? "in " : " or ") + std::string(place.where);
   }
   return home;

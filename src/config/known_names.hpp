@@ -18,6 +18,7 @@ inline constexpr std::string_view route_table = "[[route]]";
 inline constexpr std::string_view fingerprint_table = "'fingerprint'";
 inline constexpr std::string_view limits_table = "[limits]";
 inline constexpr std::string_view key_api_table = "[key_api]";
+inline constexpr std::string_view destination_table = "[[destination]]";
 inline constexpr std::string_view secret_table = "[[fingerprint_secret]]";
 
 // Complains about every name in `table` that `where` does not have: with the place the name does

@@ -30,14 +30,6 @@ std::string request_time(std::string_view text) {
   return "it must be \"jwt:iat\" or \"header:\" and a header's name, like \"header:X-Sent-At\"";
 }
 
-std::string resource_id(std::string_view text) {
-  constexpr std::string_view prefix = "header:";
-  const bool header = text.starts_with(prefix) && is_header_name(text.substr(prefix.size()));
-  if (text.empty() || header || (text.starts_with('/') && json::parse_pointer(text))) return {};
-  return "it must be a JSON pointer into the answer, like \"/id\", or \"header:\" and a header's "
-         "name";
-}
-
 std::optional<std::vector<json::Pointer>> pointers_in(Value value, Findings& findings) {
   const std::optional<std::vector<std::string>> texts = strings_in(value, false, findings);
   if (!texts) return std::nullopt;
@@ -161,7 +153,7 @@ Settings<P> make_settings() {
           [](int shown) { return std::to_string(shown); }),
       setting<P>("request_headers", &P::request_headers, header_names_in, show_strings),
       text<P>("resource_type", &P::resource_type, any_text),
-      text<P>("resource_id", &P::resource_id, resource_id),
+      text<P>("resource_id", &P::resource_id, place_in_answer),
   };
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/config/caller.hpp"
+#include "src/config/destinations.hpp"
 #include "src/config/files.hpp"
 #include "src/config/key_api.hpp"
 #include "src/config/known_names.hpp"
@@ -90,14 +91,20 @@ void check_together(const Node& document, const Config& config, Findings& findin
                                    ", which holds the request line too");
   }
   Duration slowest = config.policy.upstream_timeout;
+  std::string who = "an upstream";
   for (const Route& route : config.routes) {
     slowest = std::max(slowest, route.policy.upstream_timeout);
+  }
+  for (const Destination& destination : config.destinations) {
+    if (destination.rules.timeout <= slowest) continue;
+    slowest = destination.rules.timeout;
+    who = "[[destination]] " + quote(destination.name);
   }
   if (config.drain_timeout < slowest) {
     const Node* drain = document.find("drain_timeout");
     findings.warn(drain != nullptr ? drain->at : Position{},
-                  "'drain_timeout' is " + to_text(config.drain_timeout) +
-                      ", but an upstream may take " + to_text(slowest) +
+                  "'drain_timeout' is " + to_text(config.drain_timeout) + ", but " + who +
+                      " may take " + to_text(slowest) +
                       ": a restart can leave requests with an unknown outcome");
   }
 }
@@ -120,6 +127,9 @@ Expected<Read, Troubles> read_config(std::string_view text, std::string_view fil
   read_policies(*document, config, findings);
   if (const Node* table = table_at(*document, "key_api", findings)) {
     config.key_api = read_key_api(*table, config.caller, findings);
+  }
+  if (const Node* list = document->find("destination")) {
+    config.destinations = read_destinations(*list, findings);
   }
   check_together(*document, config, findings);
   if (findings.has_errors()) return Unexpected{findings.errors()};

@@ -77,9 +77,12 @@ Troubles apply(Config& config, const Overrides& overrides) {
   return troubles;
 }
 
-Troubles check_ready_to_serve(const Config& config) {
+Troubles check_ready_to_serve(const Config& config, Purpose purpose) {
   Troubles troubles;
-  if (config.upstream.host.empty()) {
+  const bool forwards =
+      purpose == Purpose::serve || config.destinations.empty() ||
+      !uses_of([](const RoutePolicy& p) { return p.mode == Mode::async; }, config).empty();
+  if (config.upstream.host.empty() && forwards) {
     troubles.push_back(whole(
         "there is no upstream: say where requests go, with upstream = \"http://127.0.0.1:3000\" at "
         "the top of the configuration or --upstream http://127.0.0.1:3000"));
@@ -134,7 +137,7 @@ bool needs_store(const Config& config) {
 }
 
 Expected<Read, Troubles> read_for_serving(const std::optional<std::string>& path,
-                                          const Overrides& overrides) {
+                                          const Overrides& overrides, Purpose purpose) {
   Read read;
   if (path) {
     Expected<Read, Troubles> from_file = read_config_file(*path);
@@ -143,7 +146,7 @@ Expected<Read, Troubles> read_for_serving(const std::optional<std::string>& path
   }
   Troubles troubles = apply(read.config, overrides);
   append(troubles, check_files(read.config));
-  append(troubles, check_ready_to_serve(read.config));
+  append(troubles, check_ready_to_serve(read.config, purpose));
   if (!troubles.empty()) return Unexpected{std::move(troubles)};
   append(troubles, load_secrets(read.config));
   if (!troubles.empty()) return Unexpected{std::move(troubles)};

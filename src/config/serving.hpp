@@ -24,12 +24,15 @@ Troubles apply(Config& config, const Overrides& overrides);
 
 // Why `pawl serve` would not start with this configuration, which is right in itself: what is
 // missing, what would be unsafe, and what is not built yet.
-Troubles check_ready_to_serve(const Config& config);
+// A worker that has only the outbox to look after needs no upstream.
+enum class Purpose { serve, work };
+Troubles check_ready_to_serve(const Config& config, Purpose purpose = Purpose::serve);
 
 // All of it in one call: reads the file (none: the defaults), applies the flags, loads the secrets,
 // checks the other files, and checks that serving can begin.
 Expected<Read, Troubles> read_for_serving(const std::optional<std::string>& path,
-                                          const Overrides& overrides);
+                                          const Overrides& overrides,
+                                          Purpose purpose = Purpose::serve);
 
 // Does any request depend on the store? Not where everything is passed on or only watched.
 bool needs_store(const Config& config);

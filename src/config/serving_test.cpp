@@ -195,5 +195,16 @@ TEST_F(Serving, ReadsForServingInOneCall) {
   EXPECT_FALSE(read_for_serving(missing(), {}));
 }
 
+TEST_F(Serving, AWorkerOfTheOutboxAloneNeedsNoUpstream) {
+  const std::string outbox = "[[destination]]\nname = \"p\"\nurl = \"http://127.0.0.1:1\"\n";
+  const auto why = [](const std::string& text) {
+    return in_lines(check_ready_to_serve(good(text), Purpose::work));
+  };
+  EXPECT_EQ(why(outbox), "");
+  EXPECT_THAT(why(""), HasSubstr("no upstream"));
+  EXPECT_THAT(why("[policy]\nmode = \"async\"\n" + outbox), HasSubstr("no upstream"));
+  EXPECT_THAT(why_not(outbox), HasSubstr("no upstream"));
+}
+
 }  // namespace
 }  // namespace pawl::config

@@ -1,6 +1,7 @@
 #include "src/config/show.hpp"
 
 #include "src/config/caller.hpp"
+#include "src/config/destinations.hpp"
 #include "src/config/key_api.hpp"
 #include "src/config/policy_settings.hpp"
 #include "src/config/tables.hpp"
@@ -56,6 +57,9 @@ std::string show(const Config& config, Secrets secrets) {
   for (const Route& route : config.routes) text += show_route(route, config.policy);
   if (!config.key_api.callers.empty()) {
     text += "\n[key_api]\n" + lines(key_api_settings(), config.key_api);
+  }
+  for (const Destination& destination : config.destinations) {
+    text += "\n[[destination]]\n" + lines(destination_settings(), destination);
   }
   return text;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "pawl/core/json.hpp"
 #include "src/config/address.hpp"
 #include "src/config/nearest.hpp"
 
@@ -142,6 +143,14 @@ std::string any_text(std::string_view) { return {}; }
 
 std::string not_empty(std::string_view text) {
   return text.empty() ? "it must not be empty" : std::string();
+}
+
+std::string place_in_answer(std::string_view text) {
+  constexpr std::string_view prefix = "header:";
+  const bool header = text.starts_with(prefix) && is_header_name(text.substr(prefix.size()));
+  if (text.empty() || header || (text.starts_with('/') && json::parse_pointer(text))) return {};
+  return "it must be a JSON pointer into the answer, like \"/id\", or \"header:\" and a header's "
+         "name";
 }
 
 std::string header_name(std::string_view text) {

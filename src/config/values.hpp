@@ -64,6 +64,8 @@ std::optional<Enum> choice_in(Value value, Findings& findings) {
 std::string any_text(std::string_view text);
 std::string not_empty(std::string_view text);
 std::string header_name(std::string_view text);
+// "/id" or "header:NAME"; or nothing.
+std::string place_in_answer(std::string_view text);
 
 std::string show_rate(double rate);
 std::string show_strings(const std::vector<std::string>& list);
