@@ -19,5 +19,6 @@ void add_serve(CLI::App& app, int& exit_code);
 void add_worker(CLI::App& app, int& exit_code);
 void add_migrate(CLI::App& app, int& exit_code);
 void add_observe(CLI::App& app, int& exit_code);
+void add_outbox(CLI::App& app, int& exit_code);
 
 }  // namespace pawl::cmd

@@ -10,8 +10,10 @@
 
 #include "src/adapters/postgres/channel.hpp"
 #include "src/adapters/postgres/observations.hpp"
+#include "src/adapters/postgres/outbox.hpp"
 #include "src/adapters/postgres/postgres_store.hpp"
 #include "src/adapters/sqlite/observations.hpp"
+#include "src/adapters/sqlite/outbox.hpp"
 #include "src/adapters/sqlite/sqlite_store.hpp"
 #include "src/config/files.hpp"
 #include "src/config/serving.hpp"
@@ -26,18 +28,22 @@ constexpr std::string_view sqlite_prefix = "sqlite:";
 
 template <class Concrete>
 Expected<OpenStore, std::string> opened(Expected<std::unique_ptr<Concrete>, std::string> store,
-                                        std::unique_ptr<Observations> observations) {
+                                        std::unique_ptr<Observations> observations,
+                                        std::unique_ptr<OutboxStore> outbox) {
   if (!store) return Unexpected{store.error()};
   Concrete* const concrete = store->get();
-  return OpenStore{
-      std::move(*store), std::move(observations), [concrete] { return concrete->trouble(); }, {}};
+  return OpenStore{std::move(*store),
+                   std::move(observations),
+                   std::move(outbox),
+                   [concrete] { return concrete->trouble(); },
+                   {}};
 }
 
 class PostgresHearing final : public Hearing {
  public:
-  PostgresHearing(const std::string& url, const postgres::Options& options,
+  PostgresHearing(const std::string& url, const postgres::Options& options, std::string name,
                   std::function<void(std::string_view)> heard)
-      : channel_(url, options, std::move(heard)) {}
+      : channel_(url, options, std::move(name), std::move(heard)) {}
   void say(std::string word) override { channel_.say(std::move(word)); }
 
  private:
@@ -112,16 +118,18 @@ Expected<OpenStore, std::string> open_store(const std::string& url, bool allow_l
   if (url.starts_with(sqlite_prefix)) {
     const std::string path = url.substr(sqlite_prefix.size());
     return opened(sqlite::SqliteStore::open(path),
-                  std::make_unique<sqlite::SqliteObservations>(path));
+                  std::make_unique<sqlite::SqliteObservations>(path),
+                  std::make_unique<sqlite::SqliteOutbox>(path));
   }
   postgres::Options options;
   options.allow_lossy_store = allow_lossy_store;
   Expected<OpenStore, std::string> store =
       opened(postgres::PostgresStore::open(url, options),
-             std::make_unique<postgres::PostgresObservations>(url, options));
+             std::make_unique<postgres::PostgresObservations>(url, options),
+             std::make_unique<postgres::PostgresOutbox>(url, options));
   if (store) {
-    store->hear = [url, options](std::function<void(std::string_view)> heard) {
-      return std::make_unique<PostgresHearing>(url, options, std::move(heard));
+    store->hear = [url, options](std::string name, std::function<void(std::string_view)> heard) {
+      return std::make_unique<PostgresHearing>(url, options, std::move(name), std::move(heard));
     };
   }
   return store;
@@ -147,11 +155,12 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
   }
   shared_.accepted = [&async = workers_.front()->async] { async.wake(); };
   if (store_.hear && role_ == Role::serve && somebody_waits(config)) {
-    hearing_ = store_.hear([this](std::string_view name) {
+    hearing_ = store_.hear("pawl_settled", [this](std::string_view name) {
       if (shared_.hints.heard(name)) metrics_.hinted();
     });
     shared_.hints.say = [this](std::string name) { hearing_->say(std::move(name)); };
   }
+  open_outbox();
   gateway::AdminSources sources;
   sources.not_ready = [this] { return not_ready(); };
   sources.metrics = [this] { return metrics_text(); };
@@ -164,9 +173,30 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
 
 Node::~Node() {
   for (const auto& worker : workers_) worker->join();
+  outbox_hearing_.reset();
   hearing_.reset();  // before the event loops on which it wakes whoever waits
   // Its threads may still be letting go of the event loops they have just woken: they end first.
   store_.store.reset();
+}
+
+// A worker looks after the outbox even where it has nowhere to send to: what waits must be seen.
+void Node::open_outbox() {
+  if (role_ == Role::serve && config_.destinations.empty()) return;
+  Worker& first = *workers_.front();
+  for (const config::Destination& destination : config_.destinations) {
+    metrics_.will_deliver(destination.name);
+  }
+  const gateway::OutboxWorld world{config_.destinations,
+                                   *store_.outbox,
+                                   first.deadlines,
+                                   first.clock,
+                                   first.entropy,
+                                   metrics_,
+                                   log_};
+  first.outbox = std::make_unique<gateway::OutboxWorker>(world, first.context.get_executor());
+  if (!store_.hear || config_.destinations.empty()) return;
+  outbox_hearing_ =
+      store_.hear("pawl_outbox", [&outbox = *first.outbox](std::string_view) { outbox.wake(); });
 }
 
 Expected<Done, std::string> Node::open() {
@@ -206,6 +236,10 @@ bool Node::serve() {
   first.repeat(&Worker::reap, config_.sweep_interval);
   first.repeat(&Worker::count_unknown, config_.sweep_interval);
   net::co_spawn(first.context, first.async.run(), net::detached);
+  if (first.outbox) {
+    net::co_spawn(first.context, first.outbox->run(), net::detached);
+    first.repeat(&Worker::count_outbox, std::min<Duration>(config_.sweep_interval, 10s));
+  }
   if (listener_) net::co_spawn(first.context, listener_->run(), net::detached);
   net::co_spawn(first.context, admin_listener_->run(), net::detached);
   for (const auto& worker : workers_) worker->start();
@@ -227,6 +261,7 @@ bool Node::drain() {
   draining_ = true;
   log_.say("info", "draining: " + std::to_string(count_.all()) + " connections");
   Worker& first = *workers_.front();
+  if (first.outbox) first.outbox->stop();  // its rows can wait for the next worker
   net::post(first.context, [this] {
     if (listener_) listener_->close();
   });

@@ -17,6 +17,7 @@
 #include "src/gateway/gateway.hpp"
 #include "src/gateway/metered_store.hpp"
 #include "src/gateway/observer.hpp"
+#include "src/gateway/outbox_worker.hpp"
 #include "src/gateway/prometheus_metrics.hpp"
 
 namespace pawl::cmd {
@@ -32,9 +33,11 @@ class Hearing {
 struct OpenStore {
   std::unique_ptr<Store> store;
   std::unique_ptr<Observations> observations;
+  std::unique_ptr<OutboxStore> outbox;
   std::function<std::optional<std::string>()> trouble;
-  // Opens the store's way of passing hints between nodes, if it has one; called with what is heard.
-  std::function<std::unique_ptr<Hearing>(std::function<void(std::string_view)>)> hear;
+  // Opens the store's way of passing hints between nodes, if it has one: the channel's name, and
+  // what is called with each word that is heard.
+  std::function<std::unique_ptr<Hearing>(std::string, std::function<void(std::string_view)>)> hear;
 };
 Expected<OpenStore, std::string> open_store(const std::string& url, bool allow_lossy_store);
 
@@ -50,8 +53,11 @@ class Worker {
   void stop_passes() {
     stopping_ = true;
     async.stop();
+    if (outbox) outbox->stop();
   }
-  [[nodiscard]] bool busy() const { return busy_ > 0 || async.busy(); }
+  [[nodiscard]] bool busy() const {
+    return busy_ > 0 || async.busy() || (outbox && outbox->busy());
+  }
   void join();
 
   boost::asio::io_context context{1};
@@ -64,6 +70,7 @@ class Worker {
   gateway::Gateway gateway;
   http::SessionGroup sessions;
   gateway::AsyncWorker async;
+  std::unique_ptr<gateway::OutboxWorker> outbox;  // on one of the threads
 
   // Background work; `pass` is called again `every` so often until stop_passes.
   using Pass = Task<void> (Worker::*)();
@@ -74,6 +81,7 @@ class Worker {
   Task<void> sweep();
   Task<void> reap();
   Task<void> count_unknown();
+  Task<void> count_outbox();
 
  private:
   Task<void> repeat_until_stopped(Pass pass, Duration every);
@@ -103,6 +111,7 @@ class Node {
  private:
   void wait_for_signal(boost::asio::io_context& signals, const bool& stop);
   bool drain();
+  void open_outbox();
   // Requests and outcomes that are not recorded yet.
   [[nodiscard]] std::size_t under_way() const;
   [[nodiscard]] std::vector<std::string> not_ready() const;
@@ -115,6 +124,7 @@ class Node {
   gateway::PrometheusMetrics metrics_;
   gateway::Shared shared_;
   std::unique_ptr<Hearing> hearing_;
+  std::unique_ptr<Hearing> outbox_hearing_;
   os::SystemClock clock_;
   gateway::Observer observer_;
   http::ConnectionCount count_;

@@ -1,4 +1,5 @@
-// pawl worker: everything that needs no client. Works off async requests, sweeps, reaps.
+// pawl worker: everything that needs no client. Works off async requests and the outbox, sweeps,
+// reaps.
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
@@ -17,7 +18,8 @@ struct Options {
 };
 
 int run(const Options& options) {
-  const auto read = config::read_for_serving(options.config, options.overrides);
+  const auto read =
+      config::read_for_serving(options.config, options.overrides, config::Purpose::work);
   if (!read) {
     for (const config::Trouble& trouble : read.error()) std::cerr << to_text(trouble) << '\n';
     return exit_bad_data;
@@ -44,7 +46,8 @@ int run(const Options& options) {
 
 void add_worker(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("worker", "Work off async requests, sweep and reap");
+  CLI::App* command =
+      app.add_subcommand("worker", "Work off async requests and the outbox, sweep and reap");
   command->footer(
       "pawl serve does all of this too; a worker of its own is for more of it, or for\n"
       "keeping it apart. Takes the same configuration. SIGTERM: finishes, exits 0.\n"

@@ -111,4 +111,6 @@ Task<void> Worker::count_unknown() {
                            std::chrono::duration<double>(oldest).count());
 }
 
+Task<void> Worker::count_outbox() { co_await outbox->count(); }
+
 }  // namespace pawl::cmd

@@ -2,6 +2,8 @@
 
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
+
 #include "pawl/core/check.hpp"
 
 namespace pawl::gateway {
@@ -87,7 +89,12 @@ PrometheusMetrics::CounterFamily& PrometheusMetrics::counters(const char* name, 
 }
 
 prometheus::Gauge& PrometheusMetrics::gauge(const char* name, const char* help) {
-  return prometheus::BuildGauge().Name(name).Help(help).Register(registry_).Add({});
+  return gauges(name, help).Add({});
+}
+
+prometheus::Family<prometheus::Gauge>& PrometheusMetrics::gauges(const char* name,
+                                                                 const char* help) {
+  return prometheus::BuildGauge().Name(name).Help(help).Register(registry_);
 }
 
 PrometheusMetrics::PrometheusMetrics(const std::vector<std::string>& routes) {
@@ -144,6 +151,11 @@ PrometheusMetrics::PrometheusMetrics(const std::vector<std::string>& routes) {
   connections_ = &gauge("pawl_connections", "Client connections");
   cache_bytes_ = &gauge("pawl_replay_cache_bytes", "Memory held by the replay cache");
   waiting_ = &gauge("pawl_waiting_requests", "Duplicates that wait for the first to finish");
+  outbox_ = &counters("pawl_outbox_total", "What became of outbox rows, by destination");
+  outbox_depth_ =
+      &gauges("pawl_outbox_depth", "Outbox rows that are not done, by destination and status");
+  outbox_oldest_ = &gauges("pawl_outbox_oldest_seconds", "Age of the oldest of them");
+  outbox_breaker_ = &gauges("pawl_outbox_breaker_open", "1 while a destination is in trouble");
   breaker_ = &gauge("pawl_store_breaker_open", "1 while the store is known to be away");
 }
 
@@ -220,6 +232,42 @@ void PrometheusMetrics::observation_dropped() { observations_dropped_->Increment
 
 void PrometheusMetrics::refused(std::string_view problem) {
   refused_->Add({{"problem", std::string(problem)}}).Increment();
+}
+
+void PrometheusMetrics::will_deliver(const std::string& destination) {
+  for (const auto& [result, name] : Names<OutboxResult>::table) {
+    outbox_->Add({{"destination", destination}, {"result", std::string(name)}});
+  }
+  outbox_breaker_->Add({{"destination", destination}}).Set(0);
+}
+
+void PrometheusMetrics::outbox_settled(std::string_view destination, OutboxResult result) {
+  outbox_
+      ->Add({{"destination", std::string(destination)}, {"result", std::string(to_text(result))}})
+      .Increment();
+}
+
+void PrometheusMetrics::outbox_breaker(std::string_view destination, bool open) {
+  outbox_breaker_->Add({{"destination", std::string(destination)}}).Set(open ? 1 : 0);
+}
+
+// Several destinations may go by one name: theirs are added up.
+void PrometheusMetrics::outbox_depth(const std::vector<OutboxDepth>& depths) {
+  const std::lock_guard lock(outbox_mutex_);
+  for (prometheus::Gauge* each : outbox_gauges_) each->Set(0);  // what is gone is not told of
+  for (const OutboxDepth& depth : depths) {
+    const prometheus::Labels labels{{"destination", depth.destination},
+                                    {"status", std::string(to_text(depth.status))}};
+    prometheus::Gauge& rows = outbox_depth_->Add(labels);
+    prometheus::Gauge& oldest = outbox_oldest_->Add(labels);
+    rows.Increment(depth.rows);
+    oldest.Set(std::max(oldest.Value(), depth.oldest_seconds));
+    for (prometheus::Gauge* each : {&rows, &oldest}) {
+      if (std::ranges::find(outbox_gauges_, each) == outbox_gauges_.end()) {
+        outbox_gauges_.push_back(each);
+      }
+    }
+  }
 }
 
 void PrometheusMetrics::store_took(std::string_view operation, Duration took) {

@@ -14,6 +14,7 @@
 
 #include "pawl/ports/metrics.hpp"
 #include "src/gateway/metrics.hpp"
+#include "src/gateway/outbox_metrics.hpp"
 
 namespace pawl::gateway {
 
@@ -25,12 +26,15 @@ struct Gauges {
   double waiting = 0;
 };
 
-class PrometheusMetrics final : public Metrics, public GatewayMetrics {
+class PrometheusMetrics final : public Metrics, public GatewayMetrics, public OutboxMetrics {
  public:
   // `routes`: every name a request can carry.
   explicit PrometheusMetrics(const std::vector<std::string>& routes);
   // A route that is observed, and every word that may be said of its requests.
   void will_observe(const std::string& route, const std::vector<std::string_view>& words);
+
+  // A destination of the outbox.
+  void will_deliver(const std::string& destination);
 
   void add(Counter counter, std::string_view label, std::uint64_t amount) override;
 
@@ -45,6 +49,10 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics {
   void observed(std::string_view route, std::string_view would) override;
   void observation_dropped() override;
   void refused(std::string_view problem) override;
+
+  void outbox_settled(std::string_view destination, OutboxResult result) override;
+  void outbox_depth(const std::vector<OutboxDepth>& depths) override;
+  void outbox_breaker(std::string_view destination, bool open) override;
 
   void store_took(std::string_view operation, Duration took);
   void unknown_records(double count, double oldest_seconds);
@@ -65,6 +73,7 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics {
 
   CounterFamily& counters(const char* name, const char* help);
   prometheus::Gauge& gauge(const char* name, const char* help);
+  prometheus::Family<prometheus::Gauge>& gauges(const char* name, const char* help);
   const Route* route_of(std::string_view name) const;
 
   prometheus::Registry registry_;
@@ -79,6 +88,12 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics {
   prometheus::Counter* observations_dropped_;
   CounterFamily* refused_;
   CounterFamily* duplicates_;
+  CounterFamily* outbox_;
+  prometheus::Family<prometheus::Gauge>* outbox_depth_;
+  prometheus::Family<prometheus::Gauge>* outbox_oldest_;
+  prometheus::Family<prometheus::Gauge>* outbox_breaker_;
+  std::mutex outbox_mutex_;
+  std::vector<prometheus::Gauge*> outbox_gauges_;  // all that were ever set
   std::mutex scopes_mutex_;
   std::map<std::string, prometheus::Counter*, std::less<>> scopes_;
   prometheus::Gauge* unknown_;

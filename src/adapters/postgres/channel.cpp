@@ -29,9 +29,11 @@ bool run(PGconn* connection, const char* sql) {
 
 }  // namespace
 
-Channel::Channel(std::string url, Options options, std::function<void(std::string_view)> heard)
+Channel::Channel(std::string url, Options options, std::string name,
+                 std::function<void(std::string_view)> heard)
     : url_(std::move(url)),
       options_(options),
+      name_(std::move(name)),
       heard_(std::move(heard)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       thread_([this] { loop(); }) {
@@ -96,8 +98,8 @@ bool Channel::converse() {
   PGconn* connection = established->connection.get();
   if (!take_socket(PQsocket(connection))) return true;
   // A hint need not survive a crash: no commit of one waits for a disk.
-  bool sound =
-      run(connection, "SET synchronous_commit = off") && run(connection, "LISTEN pawl_settled");
+  bool sound = run(connection, "SET synchronous_commit = off") &&
+               run(connection, ("LISTEN " + name_).c_str());
   while (sound && !stopping()) {
     speak(connection);
     listen(connection);  // afterwards: what arrived with the answer is read from no socket again
@@ -123,11 +125,9 @@ void Channel::speak(PGconn* connection) {
   const int length = static_cast<int>(parameter.bytes.size());
   const int binary = 1;
   const Oid type = parameter.type;
+  const std::string sql = "SELECT pg_notify('" + name_ + "', word) FROM unnest($1::text[]) AS word";
   const Result result(
-      PQexecParams(connection,
-                   "SELECT pg_notify('pawl_settled', word) FROM unnest($1::text[]) AS word", 1,
-                   &type, &value, &length, &binary, binary),
-      PQclear);
+      PQexecParams(connection, sql.c_str(), 1, &type, &value, &length, &binary, binary), PQclear);
 }
 
 void Channel::listen(PGconn* connection) {

@@ -19,8 +19,10 @@ namespace pawl::postgres {
 
 class Channel {
  public:
-  // `heard` is called on the channel's thread with each word that another session said.
-  Channel(std::string url, Options options, std::function<void(std::string_view)> heard);
+  // `name`: a plain identifier. `heard` is called on the channel's thread with each word that
+  // another session said.
+  Channel(std::string url, Options options, std::string name,
+          std::function<void(std::string_view)> heard);
   ~Channel();
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
@@ -40,6 +42,7 @@ class Channel {
 
   const std::string url_;
   const Options options_;
+  const std::string name_;
   const std::function<void(std::string_view)> heard_;
   int wake_;  // an eventfd
   std::mutex mutex_;
