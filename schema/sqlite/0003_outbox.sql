@@ -12,7 +12,8 @@ CREATE TABLE outbox (
   headers          TEXT NOT NULL DEFAULT '[]',       -- [["Name","value"],...], as in keys
   body             BLOB NOT NULL DEFAULT x'',
   status           TEXT NOT NULL DEFAULT 'pending'
-    CHECK (status IN ('pending', 'sending', 'done', 'dead', 'unknown')),
+    CHECK (status = 'pending' OR status = 'sending' OR status = 'done' OR status = 'dead'
+           OR status = 'unknown'),  -- not IN: see keys
   attempt          INTEGER NOT NULL DEFAULT 0,
   owner            TEXT NOT NULL DEFAULT '',
   locked_until     INTEGER,                          -- the claim's lease
