@@ -102,6 +102,10 @@ std::optional<OutboxRow> parked(const OutboxRow& claimed, const DestinationRules
                                 Instant now) {
   const std::string said = claimed.status == OutboxStatus::sending ? "its worker died while sending"
                                                                    : claimed.last_error;
+  // Whoever wrote it did not say since when; then nobody can say that it is not too late.
+  if (claimed.status == OutboxStatus::sending && !claimed.first_sent_at) {
+    return park(claimed, OutboxStatus::unknown, "it may have happened, and nothing says when");
+  }
   if (!may_send(claimed, rules, now)) {
     return park(claimed, OutboxStatus::unknown, why_not_again(rules) + "; " + said);
   }

@@ -135,6 +135,12 @@ TEST(Outbox, TheWindowEndsWhereTheCallCouldArriveTooLate) {
   EXPECT_EQ(parked(row, rules(), now), std::nullopt);
 }
 
+TEST(Outbox, ASendingRowWithoutADateIsNotSentAgain) {
+  OutboxRow row = claimed();
+  row.status = OutboxStatus::sending;
+  EXPECT_EQ(parked(row, rules(true), now)->status, OutboxStatus::unknown);
+}
+
 TEST(Outbox, ADoubtThatIsOlderThanARefusalStays) {
   OutboxRow row = claimed();
   row.first_sent_at = now - 1h;
