@@ -129,7 +129,7 @@ bool needs_store(const Config& config) {
   const auto guards = [](const RoutePolicy& policy) {
     return policy.key != KeyRequirement::off && policy.mode != Mode::observe;
   };
-  return guards(config.policy) ||
+  return !config.key_api.callers.empty() || guards(config.policy) ||
          std::ranges::any_of(config.routes, [&](const Route& r) { return guards(r.policy); });
 }
 

@@ -71,6 +71,8 @@ TEST_F(Serving, NothingNeedsTheStoreWhereNothingIsGuarded) {
   EXPECT_TRUE(needs_store(config));
   config.routes.back().policy.key = KeyRequirement::off;
   EXPECT_FALSE(needs_store(config));
+  config.key_api.callers = {"default"};
+  EXPECT_TRUE(needs_store(config)) << "its keys are keys too";
 }
 
 TEST_F(Serving, SaysWhatIsNotBuiltYetAndWhereItIsUsed) {

@@ -8,7 +8,6 @@
 namespace pawl::gateway {
 namespace {
 
-constexpr std::string_view own_prefix = "/_pawl/";
 constexpr std::size_t request_id_bytes = 24;
 
 bool is_safe_to_repeat(std::string_view method) { return method != "POST" && method != "PATCH"; }
@@ -105,7 +104,7 @@ Task<void> Gateway::handle(http::ClientRequest& request) {
   Passage passage(request, route, clock_.now());
   passage.line.client = request.client;
   passage.line.method = head.method;
-  passage.line.path = head.path;
+  passage.line.path = loggable_path(head.path);
   passage.line.route = passage.route.name;
   if (http::is_loop(head, shared_.pseudonym)) {
     request.close_after();

@@ -4,6 +4,11 @@
 
 namespace pawl::gateway {
 
+std::string_view loggable_path(std::string_view path) {
+  if (!path.starts_with(own_prefix) || path == policy_path || path == openapi_path) return path;
+  return path.starts_with(keys_path) ? keys_path : own_prefix;
+}
+
 std::string unescaped(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {

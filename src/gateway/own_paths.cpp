@@ -10,9 +10,6 @@
 namespace pawl::gateway {
 namespace {
 
-constexpr std::string_view policy_path = "/_pawl/v1/policy";
-constexpr std::string_view openapi_path = "/_pawl/v1/openapi.json";
-
 // Stores are asked only for what they can hold: some fail on text that is not UTF-8.
 bool could_be_key(const Key& key) {
   return !key.text.empty() && key.text.size() <= key_bytes_max &&
@@ -62,7 +59,6 @@ Task<void> Gateway::answer_own(Passage& passage) {
 }
 
 Task<Response> Gateway::key_state(Passage& passage, std::string_view escaped_key) {
-  passage.line.path = keys_path;  // the rest of it is a key
   const http::RequestHead& head = passage.request.head;
   const Expected<std::string, ProblemDetails> caller = caller_of(passage);
   if (!caller) co_return problem(passage, caller.error());
