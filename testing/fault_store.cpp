@@ -30,6 +30,7 @@ Task<std::vector<StoreResult<Written>>> FaultStore::insert_or_read(std::vector<R
 }
 
 Task<std::vector<StoreResult<Written>>> FaultStore::replace(std::vector<Replacement> batch) {
+  if (const auto meanwhile = std::exchange(before_replace_, nullptr)) meanwhile();
   const std::optional<Fault> fault = next();
   const std::size_t rows = batch.size();
   if (!fault) co_return co_await real_.replace(std::move(batch));

@@ -1,6 +1,9 @@
 // A store that fails on demand: the n-th call, and as many after it as asked for.
 #pragma once
 
+#include <functional>
+#include <utility>
+
 #include "pawl/ports/store.hpp"
 
 namespace pawl::testing {
@@ -23,6 +26,9 @@ class FaultStore final : public Store {
 
   [[nodiscard]] int calls() const { return calls_; }
 
+  // What happens elsewhere while the next replace is on its way. It is heard of once.
+  void before_replace(std::function<void()> meanwhile) { before_replace_ = std::move(meanwhile); }
+
   Task<std::vector<StoreResult<Written>>> insert_or_read(std::vector<Record> fresh) override;
   Task<std::vector<StoreResult<Written>>> replace(std::vector<Replacement> batch) override;
   Task<StoreResult<std::vector<bool>>> erase(std::vector<Erasure> batch) override;
@@ -41,6 +47,7 @@ class FaultStore final : public Store {
   Store& real_;
   FailAt fail_;
   int calls_ = 0;
+  std::function<void()> before_replace_;
 };
 
 }  // namespace pawl::testing

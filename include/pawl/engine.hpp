@@ -68,6 +68,12 @@ struct Grant {
   Fence fence;
 };
 
+// How far such an owner has come: from the recovery point that it holds to the next one.
+struct Step {
+  std::string after;
+  std::string to;
+};
+
 // What became of such an owner's write.
 struct GrantWrite {
   bool done = false;              // as it was asked for, by this call or by an earlier one
@@ -130,9 +136,11 @@ class Engine {
   // The outcome, from in_progress or, late, from unknown and failed_retryable.
   Task<StoreResult<GrantWrite>> settle_for(Grant grant, const Outcome& outcome,
                                            SettleOptions options);
-  // The lease anew and, where given, the recovery point.
-  Task<StoreResult<GrantWrite>> renew_for(Grant grant,
-                                          std::optional<std::string> recovery_point = {});
+  // The lease anew.
+  Task<StoreResult<GrantWrite>> renew_for(Grant grant);
+  // The lease anew and the next recovery point. Refused where the record is at neither end of the
+  // step: a call that was delayed must not take its owner back.
+  Task<StoreResult<GrantWrite>> advance_for(Grant grant, Step step);
 
   // Starts keeping a reservation's lease. Hold it until settled; dropping it stops the renewal.
   std::shared_ptr<Lease> hold(Record record);
@@ -177,6 +185,7 @@ class Engine {
   Task<StoreResult<Reservation>> reserve_as(Attempt attempt, const Request& request,
                                             const Policy& policy);
   Task<StoreResult<Done>> need_time();
+  Task<StoreResult<GrantWrite>> stay_alive(const Grant& grant, const std::optional<Step>& step);
   Task<StoreResult<Done>> keep_refused(const Grant& grant, const Record& current,
                                        const Outcome& outcome, const SettleOptions& options);
   Task<StoreResult<Reservation>> look_up(const Request& request, const Policy& policy,

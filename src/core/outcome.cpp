@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "pawl/core/check.hpp"
 #include "pawl/core/json.hpp"
@@ -49,47 +50,55 @@ Settling classify_answer(const Response& response, const StoredPolicy& policy) {
   return Settling::doubt;
 }
 
-// A stored answer is for another connection, another time and another trace.
-bool is_stored(const Header& header, const Headers& all) {
-  static constexpr std::array never{"Connection",
-                                    "Keep-Alive",
-                                    "Proxy-Authenticate",
-                                    "Proxy-Authorization",
-                                    "Proxy-Connection",
-                                    "TE",
-                                    "Trailer",
-                                    "Transfer-Encoding",
-                                    "Upgrade",
-                                    "Set-Cookie",
-                                    "Date",
-                                    "Content-Length",
-                                    "Via",
-                                    "traceparent",
-                                    "tracestate",
-                                    "b3",
-                                    "X-B3-TraceId",
-                                    "X-B3-SpanId",
-                                    "X-B3-ParentSpanId",
-                                    "X-B3-Sampled",
-                                    "X-Amzn-Trace-Id",
-                                    "Server-Timing"};
-  if (std::ranges::any_of(never,
-                          [&](const char* name) { return same_field_name(name, header.name); })) {
-    return false;
-  }
-  return std::ranges::none_of(all, [&](const Header& other) {
-    if (!same_field_name(other.name, "Connection")) return false;
-    std::string_view rest = other.value;
+// What the Connection fields list: fields of that connection alone.
+std::vector<std::string_view> connection_options(const Headers& headers) {
+  std::vector<std::string_view> options;
+  for (const Header& header : headers) {
+    if (!same_field_name(header.name, "Connection")) continue;
+    std::string_view rest = header.value;
     while (!rest.empty()) {
       std::string_view option = rest.substr(0, rest.find(','));
       rest.remove_prefix(std::min(option.size() + 1, rest.size()));
       const auto first = option.find_first_not_of(" \t");
       if (first == std::string_view::npos) continue;
-      option = option.substr(first, option.find_last_not_of(" \t") - first + 1);
-      if (same_field_name(option, header.name)) return true;
+      options.push_back(option.substr(first, option.find_last_not_of(" \t") - first + 1));
     }
-    return false;
-  });
+  }
+  return options;
+}
+
+// A stored answer is for another connection, another time and another trace.
+bool is_stored(const Header& header, const std::vector<std::string_view>& connection_options) {
+  static constexpr std::array<std::string_view, 22> never{"Connection",
+                                                          "Keep-Alive",
+                                                          "Proxy-Authenticate",
+                                                          "Proxy-Authorization",
+                                                          "Proxy-Connection",
+                                                          "TE",
+                                                          "Trailer",
+                                                          "Transfer-Encoding",
+                                                          "Upgrade",
+                                                          "Set-Cookie",
+                                                          "Date",
+                                                          "Content-Length",
+                                                          "Via",
+                                                          "traceparent",
+                                                          "tracestate",
+                                                          "b3",
+                                                          "X-B3-TraceId",
+                                                          "X-B3-SpanId",
+                                                          "X-B3-ParentSpanId",
+                                                          "X-B3-Sampled",
+                                                          "X-Amzn-Trace-Id",
+                                                          "Server-Timing"};
+  const auto is_it = [&](std::string_view name) { return same_field_name(name, header.name); };
+  return std::ranges::none_of(never, is_it) && std::ranges::none_of(connection_options, is_it);
+}
+
+std::size_t bytes_of(const Headers& headers) {
+  std::size_t bytes = 0;
+  for (const Header& header : headers) bytes += header.name.size() + header.value.size();
+  return bytes;
 }
 
 // A flow that has got somewhere, and with whose request a worker can go on: releasing it would let
@@ -209,10 +218,12 @@ Settling classify(const Outcome& outcome, const StoredPolicy& policy) {
 
 StoredResponse storable(const Response& response, const SettleOptions& options) {
   StoredResponse kept{.status = response.status, .headers = {}, .body = {}, .schema_version = 1};
+  const std::vector<std::string_view> of_connection = connection_options(response.headers);
   std::ranges::copy_if(response.headers, std::back_inserter(kept.headers),
-                       [&](const Header& header) { return is_stored(header, response.headers); });
+                       [&](const Header& header) { return is_stored(header, of_connection); });
   // Too large to keep never frees the key: the body is withheld, the record is completed.
-  if (response.body.size() <= options.response_bytes_max) kept.body = response.body;
+  const std::size_t bytes = bytes_of(kept.headers) + response.body.size();
+  if (response.body.empty() || bytes <= options.response_bytes_max) kept.body = response.body;
   return kept;
 }
 

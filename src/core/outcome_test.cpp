@@ -210,6 +210,8 @@ TEST(Settled, AnswerIsStoredAsItWillBeReplayed) {
                            {"Set-Cookie", "s=1"},
                            {"DATE", "today"},
                            {"Connection", "close, X-Hop ,,x-other"},
+                           {"connection", "x-third"},
+                           {"X-Third", "3"},
                            {"x-hop", "1"},
                            {"X-Other", "2"},
                            {"Keep-Alive", "5"},
@@ -243,6 +245,16 @@ TEST(Settled, AnswerTooLargeCompletesWithItsBodyWithheld) {
   };
   EXPECT_EQ(body_with(100), std::string(100, 'x'));
   EXPECT_EQ(body_with(99), std::nullopt);
+}
+
+TEST(Settled, HeaderFieldsCountAsPartOfAnAnswerAndOneWithoutABodyHasNothingToWithhold) {
+  const auto body_kept = [](const std::string& body, std::size_t limit) {
+    const Response response{200, {{"X-A", "1234567"}, {"Date", "not kept"}}, body};
+    return storable(response, {limit, "", ""}).body;
+  };
+  EXPECT_EQ(body_kept("0123456789", 20), "0123456789");
+  EXPECT_EQ(body_kept("0123456789", 19), std::nullopt);
+  EXPECT_EQ(body_kept("", 0), "");
 }
 
 TEST(SettledDeathTest, CompletedIsImmutableAndATombstoneStaysOne) {

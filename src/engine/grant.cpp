@@ -25,6 +25,12 @@ bool says_so(const Record& record, const Outcome& outcome, const SettleOptions& 
   return done->response == storable(answer->response, options);
 }
 
+// From where the owner says it is, or taken already. Anything else comes late: another call has
+// moved the record on.
+bool may_take(const Step& step, const Record& record) {
+  return record.recovery_point == step.after || record.recovery_point == step.to;
+}
+
 bool is_over(const Record& record) {
   return status_of(record) == Status::completed || status_of(record) == Status::expired;
 }
@@ -77,8 +83,18 @@ Task<StoreResult<Done>> Engine::keep_refused(const Grant& grant, const Record& c
   co_return co_await keep_late_evidence(lease, outcome, deadline);
 }
 
-Task<StoreResult<GrantWrite>> Engine::renew_for(Grant grant,
-                                                std::optional<std::string> recovery_point) {
+Task<StoreResult<GrantWrite>> Engine::renew_for(Grant grant) {
+  const std::optional<Step> none;
+  co_return co_await stay_alive(grant, none);
+}
+
+Task<StoreResult<GrantWrite>> Engine::advance_for(Grant grant, Step step) {
+  const std::optional<Step> taken = std::move(step);
+  co_return co_await stay_alive(grant, taken);
+}
+
+Task<StoreResult<GrantWrite>> Engine::stay_alive(const Grant& grant,
+                                                 const std::optional<Step>& step) {
   StoreResult<GrantWrite> result = Unexpected{StoreError::contended};
   for (int round = 0; round < options_.rounds_max; ++round) {
     const StoreResult<Done> ready = co_await need_time();
@@ -92,15 +108,17 @@ Task<StoreResult<GrantWrite>> Engine::renew_for(Grant grant,
     if (!*found) co_return GrantWrite{};
     const Record& record = **found;
     const bool held = holds(grant, record) && status_of(record) == Status::in_progress;
-    if (!held) co_return GrantWrite{false, record};
+    if (!held || (step && !may_take(*step, record))) co_return GrantWrite{false, record};
     // A lease that is over and that nobody has noticed yet may still be renewed: the guard sees to
     // it that nobody has.
-    Replacement change = renewal_of(record, time_.at(clock_.now()));
-    if (recovery_point) change.next.recovery_point = *recovery_point;
+    const Instant now = time_.at(clock_.now());
+    Replacement change = step && step->to != record.recovery_point
+                             ? advance_of(record, step->to, now)
+                             : renewal_of(record, now);
     const StoreResult<Written> written = co_await replace(std::move(change));
-    // Another call of the same owner may have written the same lease, without the point.
-    const bool done = written && written->mine &&
-                      (!recovery_point || written->current->recovery_point == *recovery_point);
+    // Another call of the same owner may have moved the lease to the same end, and elsewhere.
+    const bool done =
+        written && written->mine && (!step || written->current->recovery_point == step->to);
     if (done) co_return GrantWrite{true, written->current};
     if (written) continue;  // somebody was quicker: look again
     result = Unexpected{written.error()};

@@ -39,8 +39,13 @@ struct Held {
     EXPECT_TRUE(written.has_value());
     return written && written->done;
   }
-  bool renew(const Grant& by, std::optional<std::string> point = {}) {
-    const StoreResult<GrantWrite> written = run(other_node.renew_for(by, std::move(point)));
+  bool renew(const Grant& by) {
+    const StoreResult<GrantWrite> written = run(other_node.renew_for(by));
+    EXPECT_TRUE(written.has_value());
+    return written && written->done;
+  }
+  bool advance(const Grant& by, const std::string& after, const std::string& to) {
+    const StoreResult<GrantWrite> written = run(other_node.advance_for(by, {after, to}));
     EXPECT_TRUE(written.has_value());
     return written && written->done;
   }
@@ -86,7 +91,7 @@ TEST(Grant, ALeaseOfItsOwnThatIsOverIsDoubtLikeAnybodys) {
 TEST(Grant, WhereThePolicySaysSoALapsedLeaseIsGrantedAnewUnderAHigherFence) {
   for (const OnLeaseExpiry policy : {OnLeaseExpiry::retry, OnLeaseExpiry::resume}) {
     Held held(on_lease_expiry(policy));
-    EXPECT_TRUE(held.renew(held.grant, "charged"));
+    EXPECT_TRUE(held.advance(held.grant, "", "charged"));
     held.world.clock.advance(31s);
     const std::optional<Grant> next = held.reserve(theirs);
     ASSERT_TRUE(next);
@@ -112,8 +117,8 @@ TEST(Grant, CompletingKeepsTheAnswerWhateverItsStatus) {
 
 TEST(Grant, EveryWriteMayBeRepeated) {
   Held held;
-  EXPECT_TRUE(held.renew(held.grant, "charged"));
-  EXPECT_TRUE(held.renew(held.grant, "charged"));
+  EXPECT_TRUE(held.advance(held.grant, "", "charged"));
+  EXPECT_TRUE(held.advance(held.grant, "", "charged"));
   EXPECT_EQ(held.world.record().recovery_point, "charged");
   EXPECT_TRUE(held.settle(held.grant, answer()));
   const Record completed = held.world.record();
@@ -151,7 +156,7 @@ TEST(Grant, NeitherAnotherOwnerNorAnotherFenceChangesAnything) {
   ++never.fence.number;
   for (const Grant& wrong : {other, old, never}) {
     EXPECT_FALSE(held.renew(wrong));
-    EXPECT_FALSE(held.renew(wrong, "point"));
+    EXPECT_FALSE(held.advance(wrong, "", "point"));
     EXPECT_FALSE(held.settle(wrong, NotSent{""}));
     EXPECT_FALSE(held.settle(wrong, answer()));
   }
@@ -228,6 +233,61 @@ TEST(Grant, RenewingStartsTheLeaseAnew) {
   EXPECT_TRUE(held.renew(held.grant));
   EXPECT_FALSE(held.reserve(theirs));
   EXPECT_EQ(held.decision, DecisionKind::in_flight);
+}
+
+TEST(Grant, AStepIsTakenFromWhereTheOwnerIsOrNotAtAll) {
+  Held held;
+  EXPECT_TRUE(held.advance(held.grant, "", "reserved"));
+  EXPECT_TRUE(held.advance(held.grant, "reserved", "charged"));
+  const Record before = held.world.record();
+  EXPECT_FALSE(held.advance(held.grant, "", "reserved")) << "a repeat that was delayed";
+  EXPECT_FALSE(held.advance(held.grant, "reserved", "mailed"));
+  EXPECT_EQ(held.world.record(), before);
+  EXPECT_TRUE(held.advance(held.grant, "reserved", "charged")) << "taken already";
+  EXPECT_TRUE(held.renew(held.grant));
+  EXPECT_EQ(held.world.record().recovery_point, "charged");
+}
+
+// The first call is on its way to the store when its client asks another node, and goes on there.
+TEST(Grant, AnAdvanceOvertakenByTheNextOneNeverPutsItsPointBack) {
+  for (const Duration later : {Duration(0), Duration(1s)}) {
+    Held held;
+    FaultStore slow(held.world.store, FailAt{1000, 0, Fault::unavailable});
+    Engine stalled = held.world.node(slow);
+    slow.before_replace([&] {
+      held.world.clock.advance(later);
+      EXPECT_TRUE(held.advance(held.grant, "", "reserved"));
+      EXPECT_TRUE(held.advance(held.grant, "reserved", "charged"));
+    });
+    const auto late = run(stalled.advance_for(held.grant, {"", "reserved"}));
+    ASSERT_TRUE(late.has_value());
+    EXPECT_FALSE(late->done);
+    EXPECT_EQ(held.world.record().recovery_point, "charged");
+  }
+}
+
+// Both within one microsecond, so that the lease they want has the same end.
+TEST(Grant, ARenewalOvertakenByAnAdvanceNeverPutsThePointOfBeforeBack) {
+  Held held;
+  FaultStore slow(held.world.store, FailAt{1000, 0, Fault::unavailable});
+  Engine stalled = held.world.node(slow);
+  slow.before_replace([&] { EXPECT_TRUE(held.advance(held.grant, "", "charged")); });
+  const auto renewed = run(stalled.renew_for(held.grant));
+  ASSERT_TRUE(renewed.has_value());
+  EXPECT_TRUE(renewed->done);
+  EXPECT_EQ(held.world.record().recovery_point, "charged");
+}
+
+TEST(Grant, OfTwoStepsAtOnceOneIsTakenAndTheOtherHearsOfIt) {
+  Held held;
+  FaultStore slow(held.world.store, FailAt{1000, 0, Fault::unavailable});
+  Engine stalled = held.world.node(slow);
+  slow.before_replace([&] { EXPECT_TRUE(held.advance(held.grant, "", "charged")); });
+  const auto other = run(stalled.advance_for(held.grant, {"", "mailed"}));
+  ASSERT_TRUE(other.has_value());
+  EXPECT_FALSE(other->done);
+  EXPECT_EQ(other->current->recovery_point, "charged");
+  EXPECT_EQ(held.world.record().recovery_point, "charged");
 }
 
 TEST(Grant, WhatOneNodeCouldNotConfirmAnotherMayHaveAndNobodyTakesItBack) {

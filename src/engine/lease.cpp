@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "pawl/core/advanced_lease.hpp"
 #include "pawl/core/check.hpp"
 #include "pawl/core/mutant.hpp"
 #include "pawl/engine.hpp"
@@ -10,13 +11,23 @@ namespace pawl {
 Replacement renewal_of(const Record& held, Instant now) {
   Record next = held;
   const auto& lease = std::get<InProgress>(held.state);
-  // An even microsecond, where advance (a phase's commit) writes odd ones: a renewal that was
-  // under way while a phase committed can then never take that row for its own.
+  // An even microsecond, where advance writes odd ones: a renewal that was under way while its
+  // owner came to another recovery point can then never take that row for its own.
   const Instant fresh = now + held.policy.lease;
   const Instant even = fresh - Duration(fresh.time_since_epoch().count() % 2);
   // Never shorter than it is: the estimate of the store's time may have stepped back a little.
   const Instant until = std::max(lease.locked_until, even);
   next.state = InProgress{.locked_at = lease.locked_at, .locked_until = until};
+  return Replacement{std::move(next), guard_of(held), std::nullopt};
+}
+
+Replacement advance_of(const Record& held, std::string recovery_point, Instant now) {
+  Record next = held;
+  const auto& lease = std::get<InProgress>(held.state);
+  next.state =
+      InProgress{.locked_at = lease.locked_at,
+                 .locked_until = advanced_lease(lease.locked_until, now + held.policy.lease)};
+  next.recovery_point = std::move(recovery_point);
   return Replacement{std::move(next), guard_of(held), std::nullopt};
 }
 

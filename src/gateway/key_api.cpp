@@ -95,6 +95,11 @@ std::string why_stale(const KeyCall& call, const Record& record) {
     case Status::in_progress:
     case Status::pending: break;
   }
+  if (record.recovery_point != call.after) {
+    std::string why = "The recovery point is ";
+    why.append(json::quote(record.recovery_point));
+    return why.append(", neither /after nor /recovery_point: another call has moved it.");
+  }
   return "The key was changed by another call.";
 }
 
@@ -257,15 +262,11 @@ Task<Response> Gateway::write_key(Passage& passage, KeyVerb verb, const KeyCall&
       break;
     }
     case KeyVerb::advance: {
-      const std::optional<std::string> point = call.recovery_point;
-      written = co_await engine_.renew_for(grant, point);
+      const Step step{call.after, call.recovery_point};
+      written = co_await engine_.advance_for(grant, step);
       break;
     }
-    case KeyVerb::renew: {
-      const std::optional<std::string> same_point;
-      written = co_await engine_.renew_for(grant, same_point);
-      break;
-    }
+    case KeyVerb::renew: written = co_await engine_.renew_for(grant); break;
     case KeyVerb::reserve: PAWL_CHECK(false);
   }
   if (!written) co_return store_failed(passage, written.error(), std::string(ask_again));

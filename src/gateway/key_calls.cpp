@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "pawl/core/json.hpp"
+#include "src/adapters/http/head.hpp"
 #include "src/adapters/http/syntax.hpp"
 #include "src/config/nearest.hpp"
 
@@ -18,6 +19,11 @@ using json::Value;
 constexpr std::size_t owner_bytes_min = 16;
 constexpr std::size_t owner_bytes_max = 128;
 constexpr std::size_t text_bytes_max = 255;
+
+// An answer that is handed in may have what one from the wire may have.
+constexpr http::HeadLimits header_limits;
+static_assert(header_limits.field_count_max == 200 && header_limits.head_bytes_max == 64U << 10U,
+              "the messages below name these");
 
 // The first trouble, as "/fence must be ..."; everything after it is not looked at.
 struct Trouble {
@@ -33,16 +39,26 @@ bool is_printable(std::string_view text, char from) {
   return std::ranges::all_of(text, [=](char c) { return c >= from && c <= '~'; });
 }
 
+// For a message: the name that a caller has sent, were it as long as its body.
+std::string shortened(const std::string& name) {
+  constexpr std::size_t shown_max = 64;
+  if (name.size() <= shown_max) return name;
+  std::size_t end = shown_max;  // whole characters of UTF-8 only
+  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0U) == 0x80U) --end;
+  return name.substr(0, end) + "...";
+}
+
 void check_members(const Value& object, std::string_view where,
                    std::span<const std::string_view> known, Trouble& trouble) {
   for (const json::Member& member : object.members) {
     if (std::ranges::find(known, member.name) != known.end()) continue;
-    const std::string pointer = std::string(where) + json::to_text(json::Pointer{{member.name}});
-    const std::string_view near = config::nearest(member.name, known);
+    const std::string name = shortened(member.name);
+    const std::string pointer = std::string(where) + json::to_text(json::Pointer{{name}});
+    const std::string_view near = config::nearest(name, known);
     std::string must = "is not known here";
     if (!near.empty())
       must.append("; did you mean ").append(where).append("/").append(near).append("?");
-    trouble.at(pointer, must);
+    return trouble.at(pointer, must);
   }
 }
 
@@ -146,6 +162,17 @@ void read_text(const Value& body, std::string_view name, bool required, std::str
   into = value->text;
 }
 
+// Required, and empty at first: without it a call that was delayed could not be told from a new
+// one.
+void read_after(const Value& body, KeyCall& call, Trouble& trouble) {
+  if (body.find("after") == nullptr) {
+    return trouble.at("/after",
+                      "must be the recovery point that you hold, as reserve or your last advance "
+                      "answered it; \"\" where there is none yet");
+  }
+  read_text(body, "after", false, call.after, trouble);
+}
+
 int base64_value(char c) {
   if (c >= 'A' && c <= 'Z') return c - 'A';
   if (c >= 'a' && c <= 'z') return c - 'a' + 26;
@@ -186,7 +213,11 @@ void read_headers(const Value& response, Headers& into, Trouble& trouble) {
   if (headers->kind != Kind::array) {
     return trouble.at("/response/headers", R"(must be a list of pairs, like [["Name","value"]])");
   }
+  std::size_t bytes = 0;
   for (std::size_t i = 0; i < headers->items.size(); ++i) {
+    if (i == header_limits.field_count_max) {
+      return trouble.at("/response/headers", "must have 200 fields at most");
+    }
     const Value& pair = headers->items[i];
     const bool good = pair.kind == Kind::array && pair.items.size() == 2 &&
                       pair.items[0].kind == Kind::string && pair.items[1].kind == Kind::string &&
@@ -195,6 +226,10 @@ void read_headers(const Value& response, Headers& into, Trouble& trouble) {
     if (!good) {
       return trouble.at("/response/headers/" + std::to_string(i),
                         R"(must be a header field's name and value, like ["Name","value"])");
+    }
+    bytes += pair.items[0].text.size() + pair.items[1].text.size();
+    if (bytes > header_limits.head_bytes_max) {
+      return trouble.at("/response/headers", "must have 64 KiB of names and values at most");
     }
     into.push_back({pair.items[0].text, pair.items[1].text});
   }
@@ -253,7 +288,7 @@ void read_response(const Value& body, KeyCall& call, Trouble& trouble) {
 std::vector<std::string_view> members_of(KeyVerb verb) {
   switch (verb) {
     case KeyVerb::reserve: return {"owner", "request", "fingerprint"};
-    case KeyVerb::advance: return {"owner", "fence", "recovery_point"};
+    case KeyVerb::advance: return {"owner", "fence", "after", "recovery_point"};
     case KeyVerb::complete: return {"owner", "fence", "response"};
     case KeyVerb::release: return {"owner", "fence", "reason"};
     case KeyVerb::renew: return {"owner", "fence"};
@@ -282,6 +317,7 @@ Expected<KeyCall, std::string> read_key_call(KeyVerb verb, std::string_view body
     switch (verb) {
       case KeyVerb::reserve: read_meaning(*document, call, trouble); break;
       case KeyVerb::advance:
+        read_after(*document, call, trouble);
         read_text(*document, "recovery_point", true, call.recovery_point, trouble);
         break;
       case KeyVerb::complete: read_response(*document, call, trouble); break;

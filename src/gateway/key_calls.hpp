@@ -21,7 +21,8 @@ struct KeyCall {
   // reserve: what the operation means, as text of this media type.
   std::string meaning;
   std::string_view meaning_type;
-  std::string recovery_point;  // advance
+  std::string after;           // advance: the recovery point that the owner holds
+  std::string recovery_point;  // advance: the next one
   Response response;           // complete
   std::string reason;          // release
 };

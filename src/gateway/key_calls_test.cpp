@@ -55,6 +55,17 @@ TEST(KeyCalls, TroubleIsNamedByItsPlace) {
   EXPECT_EQ(bad(KeyVerb::renew, with(held + R"(,"a/b~":1)")), "/a~1b~0 is not known here.");
   EXPECT_EQ(bad(KeyVerb::renew, with(held + R"(,"response":{})")), "/response is not known here.");
   EXPECT_THAT(bad_response(R"("statu":200)"), HasSubstr("did you mean /response/status?"));
+  EXPECT_EQ(bad(KeyVerb::renew, with(held + R"(,"one":1,"two":2)")), "/one is not known here.");
+}
+
+TEST(KeyCalls, ANameThatIsNotKnownIsNotSaidBackWhole) {
+  const std::string name(2000, 'x');
+  EXPECT_EQ(bad(KeyVerb::renew, with(held + ",\"" + name + "\":1")),
+            "/" + std::string(64, 'x') + "... is not known here.");
+  const std::string umlauts = std::string(63, 'x') + "\xC3\xA4\xC3\xA4";
+  EXPECT_EQ(bad(KeyVerb::renew, with(held + ",\"" + umlauts + "\":1")),
+            "/" + std::string(63, 'x') + "... is not known here.")
+      << "half a character is none";
 }
 
 TEST(KeyCalls, AnOwnerIsAToken) {
@@ -80,12 +91,18 @@ TEST(KeyCalls, EveryWriteNeedsAFence) {
   EXPECT_EQ(good(KeyVerb::renew, with(held)).fence.number, 1717243200000000);
 }
 
-TEST(KeyCalls, AdvanceNamesAPointAndReleaseMayGiveAReason) {
-  EXPECT_EQ(good(KeyVerb::advance, with(held + R"(,"recovery_point":"charged")")).recovery_point,
-            "charged");
+TEST(KeyCalls, AdvanceNamesAStepAndReleaseMayGiveAReason) {
+  const KeyCall step =
+      good(KeyVerb::advance, with(held + R"(,"after":"reserved","recovery_point":"charged")"));
+  EXPECT_EQ(step.after, "reserved");
+  EXPECT_EQ(step.recovery_point, "charged");
+  EXPECT_THAT(bad(KeyVerb::advance, with(held + R"(,"recovery_point":"charged")")),
+              HasSubstr("/after must be the recovery point that you hold"));
+  EXPECT_THAT(bad(KeyVerb::advance, with(held + R"(,"after":1,"recovery_point":"charged")")),
+              HasSubstr("/after must be up to 255 printable"));
   for (const char* point :
        {"", R"(,"recovery_point":"")", R"(,"recovery_point":"\u0000")", R"(,"recovery_point":3)"}) {
-    EXPECT_THAT(bad(KeyVerb::advance, with(held + point)),
+    EXPECT_THAT(bad(KeyVerb::advance, with(held + R"(,"after":"")" + point)),
                 HasSubstr("/recovery_point must be 1 to 255 printable"));
   }
   EXPECT_EQ(good(KeyVerb::release, with(held)).reason, "");
@@ -104,6 +121,19 @@ TEST(KeyCalls, AnAnswerIsKeptByteForByte) {
   EXPECT_EQ(response(R"("body_json":{"amount": 10.50})"),
             (Response{200, {{"Content-Type", "application/json"}}, R"({"amount":10.50})"}));
   EXPECT_EQ(response(R"("body_json":[],"headers":[["content-type","a/b"]])").headers.size(), 1U);
+}
+
+TEST(KeyCalls, AnAnswerHasNoMoreHeaderFieldsThanOneFromTheWire) {
+  const auto headers = [](int count, const std::string& value) {
+    std::string pairs;
+    for (int i = 0; i < count; ++i) pairs += (i == 0 ? "[\"X\",\"" : ",[\"X\",\"") + value + "\"]";
+    return "\"headers\":[" + pairs + "]";
+  };
+  EXPECT_EQ(response(headers(200, "a")).headers.size(), 200U);
+  EXPECT_THAT(bad_response(headers(201, "a")), HasSubstr("/response/headers must have 200 fields"));
+  EXPECT_EQ(response(headers(64, std::string(1023, 'a'))).headers.size(), 64U);
+  EXPECT_THAT(bad_response(headers(64, std::string(1024, 'a'))),
+              HasSubstr("/response/headers must have 64 KiB"));
 }
 
 TEST(KeyCalls, AnAnswerThatCouldBeReadTwoWaysIsRefused) {

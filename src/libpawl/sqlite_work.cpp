@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "pawl/core/advanced_lease.hpp"
 #include "pawl/node.hpp"
 #include "src/adapters/sqlite/codec.hpp"
 #include "src/adapters/sqlite/database.hpp"
@@ -8,7 +9,6 @@
 #include "src/adapters/sqlite/row.hpp"
 #include "src/adapters/sqlite/statements.hpp"
 #include "src/libpawl/derived_key.hpp"
-#include "src/libpawl/lease_end.hpp"
 #include "src/libpawl/pool.hpp"
 #include "src/libpawl/work.hpp"
 

@@ -128,7 +128,8 @@ TEST_P(KeyApi, ARestartChangesNothingForAnOwner) {
   first.kill_hard();
   ServeProcess& second = node();
   EXPECT_EQ(fence_of(reserve(second)), fence);
-  EXPECT_EQ(write(second, "advance", fence, R"(,"recovery_point":"charged")").status, 200);
+  EXPECT_EQ(write(second, "advance", fence, R"(,"after":"","recovery_point":"charged")").status,
+            200);
   EXPECT_EQ(write(second, "complete", fence, paid).status, 200);
 }
 
@@ -165,7 +166,8 @@ TEST_P(KeyApi, EveryWriteMayBeRepeatedAndCompletedIsForGood) {
   ServeProcess& gateway = node();
   const std::string fence = fence_of(reserve(gateway));
   for (int i = 0; i < 2; ++i) {
-    const HttpAnswer advanced = write(gateway, "advance", fence, R"(,"recovery_point":"charged")");
+    const HttpAnswer advanced =
+        write(gateway, "advance", fence, R"(,"after":"","recovery_point":"charged")");
     EXPECT_EQ(advanced.status, 200);
     EXPECT_EQ(member_of(advanced.body, "recovery_point"), "charged");
     EXPECT_EQ(write(gateway, "renew", fence).status, 200);
@@ -176,7 +178,7 @@ TEST_P(KeyApi, EveryWriteMayBeRepeatedAndCompletedIsForGood) {
            {"complete", R"(,"response":{"status":402})"},
            {"release", ""},
            {"renew", ""},
-           {"advance", R"(,"recovery_point":"other")"}}) {
+           {"advance", R"(,"after":"charged","recovery_point":"other")"}}) {
     const HttpAnswer refused = write(gateway, verb, fence, more);
     EXPECT_EQ(refused.status, 409) << verb;
     EXPECT_EQ(problem_of(refused), "stale-fence");
@@ -184,6 +186,36 @@ TEST_P(KeyApi, EveryWriteMayBeRepeatedAndCompletedIsForGood) {
     EXPECT_EQ(member_of(refused.body, "key_status"), "completed");
   }
   EXPECT_THAT(reserve(gateway, theirs).body, HasSubstr(R"({\"id\":\"pay_1\"})"));
+}
+
+TEST_P(KeyApi, AnAdvanceThatComesLateNeverPutsItsPointBack) {
+  ServeProcess& gateway = node();
+  ServeProcess& other = node();
+  const std::string fence = fence_of(reserve(gateway));
+  const auto step = [&](ServeProcess& at, const std::string& after, const std::string& to) {
+    return write(at, "advance", fence,
+                 R"(,"after":")" + after + R"(","recovery_point":")" + to + "\"");
+  };
+  EXPECT_EQ(step(gateway, "", "reserved").status, 200);
+  EXPECT_EQ(step(other, "", "reserved").status, 200) << "a repeat";
+  EXPECT_EQ(step(other, "reserved", "charged").status, 200);
+  const HttpAnswer late = step(gateway, "", "reserved");
+  EXPECT_EQ(late.status, 409);
+  EXPECT_EQ(problem_of(late), "stale-fence");
+  EXPECT_THAT(late.body, HasSubstr("The recovery point is \\\"charged\\\""));
+  EXPECT_EQ(member_of(reserve(gateway).body, "recovery_point"), "charged");
+}
+
+TEST_P(KeyApi, AnAnswerWithMoreHeaderFieldsThanTheWireCarriesIsRefused) {
+  ServeProcess& gateway = node();
+  const std::string fence = fence_of(reserve(gateway));
+  std::string pairs = R"(["Connection","a"])";
+  for (int i = 0; i < 90'000; ++i) pairs += R"(,["Connection","a"])";
+  const HttpAnswer refused =
+      write(gateway, "complete", fence, R"(,"response":{"headers":[)" + pairs + "]}");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(refused.body, HasSubstr("/response/headers must have 200 fields at most"));
+  EXPECT_EQ(job_status(gateway), "in_progress");
 }
 
 TEST_P(KeyApi, ReleasedItMayRunAgainUnderAHigherFence) {
@@ -205,11 +237,11 @@ TEST_P(KeyApi, AnOldFenceOrAnotherOwnerChangesNothing) {
   write(gateway, "release", old);
   const std::string fence = fence_of(reserve(gateway, theirs));
   const std::string before = look(gateway).body;
-  for (const auto& [verb, more] :
-       std::vector<std::pair<std::string, std::string>>{{"complete", paid},
-                                                        {"release", ""},
-                                                        {"renew", ""},
-                                                        {"advance", R"(,"recovery_point":"x")"}}) {
+  for (const auto& [verb, more] : std::vector<std::pair<std::string, std::string>>{
+           {"complete", paid},
+           {"release", ""},
+           {"renew", ""},
+           {"advance", R"(,"after":"","recovery_point":"x")"}}) {
     for (const HttpAnswer& refused :
          {write(gateway, verb, old, more, ours), write(gateway, verb, fence, more, ours),
           write(gateway, verb, old, more, theirs),
@@ -263,7 +295,9 @@ TEST_P(KeyApi, WhereItMayBeResumedTheNextOwnerIsToldHowFarItCame) {
     const std::string key = "long-running-" + policy;
     const HttpAnswer granted = reserve(gateway, ours, "1", key);
     const std::string held = R"({"owner":")" + ours + R"(","fence":)" + fence_of(granted);
-    EXPECT_EQ(call(gateway, "advance", held + R"(,"recovery_point":"charged"})", key).status, 200);
+    EXPECT_EQ(
+        call(gateway, "advance", held + R"(,"after":"","recovery_point":"charged"})", key).status,
+        200);
     HttpAnswer taken;
     ASSERT_TRUE(until([&] {
       taken = reserve(gateway, theirs, "1", key);
@@ -344,6 +378,26 @@ TEST_P(KeyApi, AKeyMayHaveAnyPrintableCharacter) {
 TEST_P(KeyApi, TheLogNamesNoKeyAndNoToken) {
   ServeProcess& gateway = node("", "log = \"json\"\n");
   write(gateway, "complete", fence_of(reserve(gateway)), paid);
+  // Mistakes, and a request that went in a circle: the key is in their paths all the same.
+  EXPECT_EQ(post(gateway.port(), {.key = "", .path = "/_pawl/v1/keys/" + job}).status, 405);
+  EXPECT_EQ(post(gateway.port(), {.key = "", .path = "/_pawl/v1/key/" + job + "/renew"}).status,
+            405);
+  EXPECT_EQ(call(gateway, "renewal", "{}").status, 404);
+  EXPECT_EQ(get(gateway.port(), "/_pawl/v2/keys/" + job).status, 404);
+  for (const std::string method : {"PUT", "DELETE", "OPTIONS", "PATCH"}) {
+    for (const std::string verb : {"", "/complete"}) {
+      RawClient client(gateway.port());
+      client.send(method + " /_pawl/v1/keys/" + job + verb +
+                  " HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+      EXPECT_EQ(client.read_answer().status, 405) << method << verb;
+    }
+  }
+  get(gateway.port(), "/x");
+  RawClient looping(gateway.port());
+  looping.send("POST /_pawl/v1/keys/" + job + "/reserve HTTP/1.1\r\nHost: a\r\nVia: " +
+               upstream.requests().at(0).header("Via").value_or("") +
+               "\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_EQ(looping.read_answer().status, 508);
   gateway.terminate();
   const std::string log = gateway.out() + gateway.err();
   EXPECT_THAT(log, HasSubstr("\"route\":\"key-api\""));
@@ -351,6 +405,20 @@ TEST_P(KeyApi, TheLogNamesNoKeyAndNoToken) {
   EXPECT_THAT(log, HasSubstr("\"decision\":\"created\""));
   EXPECT_THAT(log, Not(HasSubstr(job)));
   EXPECT_THAT(log, Not(HasSubstr(ours)));
+}
+
+// Nothing but the key API makes keys here, and they must not become new either.
+TEST_P(KeyApi, AConfigurationThatMakesItsKeysNewIsRefused) {
+  const Settings off{.policy = "key = \"off\"", .top = "", .rest = key_api()};
+  start(off).kill_hard();
+  Settings other = off;
+  other.rest = api_keys({{"tenant-a", "secret-of-a"}}) + key_api("", "\"tenant-a\"");
+  try {
+    start(other);
+    ADD_FAILURE() << "it has started";
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("from was single and is now api-key"));
+  }
 }
 
 PAWL_ON_EVERY_STORE(KeyApi);

@@ -107,11 +107,12 @@ TEST_F(OpenApi, SaysWhatTheProgramAnswersAndNothingElse) {
   see(gateway);
   ask(gateway, "reserve", other);
   ask(gateway, "reserve", R"({"owner":"consumer-token-0002","fingerprint":"another"})");
-  ask(gateway, "advance", held + R"(,"recovery_point":"charged"})");
+  ask(gateway, "advance", held + R"(,"after":"","recovery_point":"charged"})");
   ask(gateway, "renew", held + "}");
   ask(gateway, "release", held + R"(,"reason":"closed"})");
   for (const std::string verb : {"advance", "renew"}) {
-    const std::string more = verb == "advance" ? R"(,"recovery_point":"x"})" : "}";
+    const std::string more =
+        verb == "advance" ? R"(,"after":"charged","recovery_point":"x"})" : "}";
     EXPECT_EQ(ask(gateway, verb, held + more).status, 409);
     EXPECT_EQ(ask(gateway, verb, held + more, "secret-of-a", "no-such-key-at-all").status, 404);
   }
@@ -146,7 +147,8 @@ TEST_F(OpenApi, SaysWhatTheProgramAnswersAndNothingElse) {
   shared_postgres().stop();
   for (int i = 0; i < 6; ++i) ask(gateway, "reserve", first);  // until the breaker is open
   for (const std::string& verb : verbs) {
-    const std::string more = verb == "advance" ? R"(,"recovery_point":"x"})" : "}";
+    const std::string more =
+        verb == "advance" ? R"(,"after":"charged","recovery_point":"x"})" : "}";
     EXPECT_EQ(ask(gateway, verb, verb == "reserve" ? first : held + more).status, 503) << verb;
   }
   EXPECT_EQ(see(gateway).status, 503);

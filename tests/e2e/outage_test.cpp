@@ -199,7 +199,7 @@ TEST_P(Outage, TheKeyApiGrantsAndRecordsNothingThatIsNotDurable) {
   store_goes();
   for (const HttpAnswer& refused :
        {reserve(gateway, ours, "1", "another-key-of-mine"), write(gateway, "renew", fence),
-        write(gateway, "advance", fence, R"(,"recovery_point":"x")"),
+        write(gateway, "advance", fence, R"(,"after":"","recovery_point":"x")"),
         write(gateway, "complete", fence, answer),
         reserve(gateway, ours, "1", "another-key-of-mine"), write(gateway, "release", fence)}) {
     EXPECT_EQ(refused.status, 503) << refused.body;

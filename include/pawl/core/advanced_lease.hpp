@@ -1,11 +1,11 @@
-// Until when a lease runs once a phase has committed.
+// Until when a lease runs once its owner has come to another recovery point.
 #pragma once
 
 #include <algorithm>
 
 #include "pawl/core/time.hpp"
 
-namespace pawl::detail {
+namespace pawl {
 
 // Always another end than before, and an odd microsecond, where renewals write even ones: a renewal
 // that was under way meanwhile can neither pass its guard nor take the row for its own. The same
@@ -15,4 +15,4 @@ inline Instant advanced_lease(Instant before, Instant wanted) {
   return ends + Duration(1 - ends.time_since_epoch().count() % 2);
 }
 
-}  // namespace pawl::detail
+}  // namespace pawl
