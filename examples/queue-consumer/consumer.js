@@ -7,6 +7,7 @@ import { createClient } from 'redis';
 const pawl = process.env.PAWL_URL ?? 'http://127.0.0.1:8080';
 const bank = process.env.BANK_URL ?? 'http://127.0.0.1:3000/payouts';
 const redeliverAfter = Number(process.env.REDELIVER_AFTER_MS ?? 60_000);
+const askFor = Number(process.env.ASK_FOR_MS ?? 10_000);
 const [stream, group, me] = ['payouts', 'senders', `consumer-${process.pid}`];
 
 const redis = await createClient({ url: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379' })
@@ -15,14 +16,35 @@ await redis.xGroupCreate(stream, group, '0', { MKSTREAM: true }).catch((error) =
   if (!error.message.includes('BUSYGROUP')) throw error; // it is there already
 });
 
-// One call of the key API. Repeated until it is answered: what is done is not done again.
+// One call of the key API, repeated while it is not answered: what is done is not done again. Not
+// for ever: one key that Pawl cannot serve must not hold up all the others.
 async function ask(key, verb, body) {
-  for (;;) {
+  for (const end = Date.now() + askFor; Date.now() < end; await sleep(250)) {
     const answer = await fetch(`${pawl}/_pawl/v1/keys/${encodeURIComponent(key)}/${verb}`, {
       method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body),
-    }).catch(() => null);
-    if (answer && answer.status !== 503 && answer.status !== 429) return answer.json();
-    await sleep(250);
+      signal: AbortSignal.timeout(askFor),
+    }).then(async (it) => (it.status === 503 || it.status === 429 ? null : it.json())).catch(() => null);
+    if (answer) return answer;
+  }
+  return { detail: `${verb} was not answered` };
+}
+
+// What the bank made of it: an `answer`, or a `refusal`, after which certainly nothing has happened.
+// Neither: nobody knows.
+async function pay(payout) {
+  try {
+    const answer = await fetch(bank, {
+      method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(payout),
+      redirect: 'manual', // whoever refers us to another place has had the payout in its hands
+    });
+    const { status } = answer;
+    const response = { status, body: await answer.text() };
+    if (status === 429 || (status === 503 && answer.headers.has('Retry-After'))) return { refusal: status };
+    return status < 300 || (status >= 400 && status < 500) ? { answer: response } : { doubt: status };
+  } catch (error) {
+    // Nobody listened: not one byte was sent. Anything else may have reached the bank.
+    const reason = error.cause?.code ?? error.message;
+    return reason === 'ECONNREFUSED' ? { refusal: reason } : { doubt: reason };
   }
 }
 
@@ -37,23 +59,13 @@ async function send(payout) {
   const held = { owner, fence: found.fence };
   const lease = new Date(found.lease_expires_at) - Date.now();
   const renewal = setInterval(() => ask(key, 'renew', held), Math.max(lease / 3, 100));
-  try {
-    const answer = await fetch(bank, {
-      method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(payout),
-    });
-    const response = { status: answer.status, body: await answer.text() };
-    clearInterval(renewal);
-    const kept = await ask(key, 'complete', { ...held, response });
-    return kept.status === 'completed';
-  } catch (error) {
-    clearInterval(renewal);
-    // Nobody listened: not one byte was sent. Anything else may have reached the bank, so nothing
-    // is said, the lease runs out, and the payout is held until somebody has looked.
-    const reason = error.cause?.code;
-    if (reason === 'ECONNREFUSED') await ask(key, 'release', { ...held, reason });
-    console.error(`${key}: ${reason ?? error.message}`);
-    return false;
-  }
+  const { answer, refusal, doubt } = await pay(payout);
+  clearInterval(renewal);
+  if (answer) return (await ask(key, 'complete', { ...held, response: answer })).status === 'completed';
+  if (refusal) await ask(key, 'release', { ...held, reason: `${refusal}` });
+  // In doubt nothing is said: the lease runs out, and the payout is held until somebody has looked.
+  console.error(`${key}: ${refusal ?? doubt}`);
+  return false;
 }
 
 console.log('consuming');

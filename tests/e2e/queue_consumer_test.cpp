@@ -72,13 +72,14 @@ class QueueConsumer : public OnEveryStore {
     for (testing::ChildProcess& consumer : consumers) consumer.kill_hard();
   }
 
-  testing::ChildProcess& consume() {
+  testing::ChildProcess& consume() { return consume(gateway.url()); }
+  testing::ChildProcess& consume(const std::string& pawl_url) {
     return consumers.emplace_back(
         std::vector<std::string>{PAWL_NODE, around->folder.path() / "consumer.js"},
         folder() / "consumers.log",
-        std::vector<std::string>{
-            "PAWL_URL=" + gateway.url(), "BANK_URL=" + upstream.url() + "/payouts",
-            "REDIS_URL=redis://127.0.0.1:" + around->port, "REDELIVER_AFTER_MS=50"});
+        std::vector<std::string>{"PAWL_URL=" + pawl_url, "BANK_URL=" + upstream.url() + "/payouts",
+                                 "REDIS_URL=redis://127.0.0.1:" + around->port,
+                                 "REDELIVER_AFTER_MS=50", "ASK_FOR_MS=2000"});
   }
   static void enqueue(const std::string& id) {
     around->cli({"XADD", "payouts", "*", "id", id, "account", "DE00", "amount", "100"});
@@ -207,6 +208,61 @@ TEST_P(QueueConsumer, WhereNobodyListensAtTheBankItIsReleasedAndSentLater) {
   EXPECT_TRUE(until([] { return unacknowledged() == 0; })) << log();
   EXPECT_TRUE(is_done(one));
   EXPECT_EQ(bank.count(), 1U);
+}
+
+// The bank has had it in its hands, whatever becomes of the place it refers to.
+TEST_P(QueueConsumer, ReferredToAnotherPlaceItIsHeldAndNeverSentAgain) {
+  const std::string nowhere = "http://127.0.0.1:" + std::to_string(free_port()) + "/payouts";
+  upstream.behave(Behaviour::answer(307, "", {{"Location", nowhere}}));
+  consume();
+  enqueue(one);
+  ASSERT_TRUE(until([&] { return log().find("undetermined") != std::string::npos; })) << log();
+  EXPECT_TRUE(is_held(one));
+  EXPECT_EQ(sent(one), 1U);
+}
+
+TEST_P(QueueConsumer, WhatTheBankRefusesToTakeIsReleasedAndSentLater) {
+  const WireHeaders later{{"Retry-After", "1"}};
+  for (const Behaviour& refusal :
+       {Behaviour::answer(429, "slow down"), Behaviour::answer(503, "closed", later)}) {
+    const std::string id = "2024-06-01-010" + std::to_string(upstream.count());
+    const std::size_t before = upstream.count();
+    upstream.behave(refusal);
+    testing::ChildProcess& consumer = consume();
+    enqueue(id);
+    upstream.wait_for(before + 2);
+    upstream.behave(Behaviour::answer(201, "paid"));
+    EXPECT_TRUE(until([] { return unacknowledged() == 0; })) << log();
+    EXPECT_TRUE(is_done(id));
+    EXPECT_THAT(look(gateway, "payout:" + id).body, HasSubstr("\"body\":\"paid\""));
+    consumer.kill_hard();
+  }
+}
+
+TEST_P(QueueConsumer, AnErrorOfTheBankIsNoAnswerAndNobodyKnowsWhatItMeans) {
+  for (const int status : {500, 502, 503}) {
+    const std::string id = "2024-06-01-0" + std::to_string(status);
+    upstream.behave(Behaviour::answer(status, "oops"));
+    testing::ChildProcess& consumer = consume();
+    enqueue(id);
+    EXPECT_TRUE(until([&] { return is_held(id); })) << log();
+    EXPECT_EQ(sent(id), 1U);
+    consumer.kill_hard();
+  }
+}
+
+// In place of Pawl: one that cannot serve the first payout's key, and has done the second.
+TEST_P(QueueConsumer, AKeyThatIsNeverAnsweredDoesNotHoldUpTheOthers) {
+  UpstreamServer pawl([&](const ReceivedRequest& request) {
+    if (request.target.find(one) != std::string::npos) return Behaviour::answer(503, "{}");
+    return Behaviour::answer(200, R"({"decision":"replay"})");
+  });
+  consume(pawl.url());
+  enqueue(one);
+  enqueue("2024-06-01-0002");
+  EXPECT_TRUE(until([&] { return log().find("0002: replay") != std::string::npos; })) << log();
+  EXPECT_TRUE(until([] { return unacknowledged() == 1; }));
+  EXPECT_EQ(upstream.count(), 0U);
 }
 
 // Whoever brings a payout to the bank is killed now and then.
