@@ -69,15 +69,14 @@ async function send(payout) {
 }
 
 console.log('consuming');
-for (;;) {
-  // First what another consumer, or an earlier life of this one, left unacknowledged.
-  const claimed = await redis.xAutoClaim(stream, group, me, redeliverAfter, '0-0', { COUNT: 1 });
-  let messages = claimed.messages;
-  if (messages.length === 0) {
-    const fresh = await redis.xReadGroup(group, me, { key: stream, id: '>' }, { COUNT: 1, BLOCK: 250 });
-    messages = fresh?.[0]?.messages ?? [];
-  }
-  for (const { id, message } of messages) {
+for (let cursor = '0-0'; ;) {
+  // One that another consumer, or an earlier life of this one, left unacknowledged, the next one each
+  // time round; and one that is new: neither has to wait for the other.
+  const left = await redis.xAutoClaim(stream, group, me, redeliverAfter, cursor, { COUNT: 1 });
+  cursor = left.nextId;
+  const fresh = await redis.xReadGroup(group, me, { key: stream, id: '>' },
+    { COUNT: 1, BLOCK: left.messages.length > 0 ? 1 : 250 });
+  for (const { id, message } of [...left.messages, ...(fresh?.[0]?.messages ?? [])]) {
     if (await send(message)) await redis.xAck(stream, group, id);
   }
 }
