@@ -66,7 +66,7 @@ std::vector<std::string> observed_routes(const config::Config& config) {
 }
 
 std::vector<std::string> route_names(const config::Config& config) {
-  std::vector<std::string> names{"default", "pawl"};
+  std::vector<std::string> names{"default", "pawl", "key-api"};
   for (const config::Route& route : config.routes) names.push_back(route.name);
   return names;
 }

@@ -83,6 +83,7 @@ Task<void> Worker::look_after() {
 Task<void> Worker::sweep() {
   for (int batch = 0; batch < batches_per_pass_max && !stopping_; ++batch) {
     const StoreResult<PassReport> report = co_await engine.sweep();
+    if (report) metrics_.waiting_records(static_cast<double>(report->waiting));
     if (!report || report->changed == 0) co_return;
     co_await clock.sleep_until(clock.now() + pause_between_batches);
   }

@@ -80,12 +80,17 @@ struct GrantWrite {
   std::optional<Record> current;  // the record now; where not done, nothing of it was changed
 };
 
+// Whether an answer under this grant may tell of something that happened, given what is there now:
+// under an earlier fence, or where the record has gone. Under a later one nothing was ever granted.
+bool is_evidence(const Grant& grant, const std::optional<Record>& found);
+
 struct NotFound {};
 using ResolveFailure = std::variant<StoreError, ResolveRefusal, NotFound>;
 
 struct PassReport {
   std::size_t seen = 0;
   std::size_t changed = 0;
+  std::size_t waiting = 0;  // sweep: to be resumed by somebody
 };
 
 // What a guarded request comes to.
@@ -131,11 +136,15 @@ class Engine {
                                                          const Policy& policy);
 
   // Writes of such an owner. Refused (not done, nothing changed) unless the record has its token
-  // and its fence; a refused answer is kept as evidence. Each may be repeated.
+  // and its fence. Each may be repeated.
   //
   // The outcome, from in_progress or, late, from unknown and failed_retryable.
   Task<StoreResult<GrantWrite>> settle_for(Grant grant, const Outcome& outcome,
                                            SettleOptions options);
+  // An answer that settle_for refused although it is evidence: kept for whoever reconciles. `found`
+  // is what settle_for has shown.
+  Task<StoreResult<Done>> keep_refused(Grant grant, std::optional<Record> found,
+                                       const Outcome& outcome, SettleOptions options);
   // The lease anew.
   Task<StoreResult<GrantWrite>> renew_for(Grant grant);
   // The lease anew and the next recovery point. Refused where the record is at neither end of the
@@ -186,8 +195,6 @@ class Engine {
                                             const Policy& policy);
   Task<StoreResult<Done>> need_time();
   Task<StoreResult<GrantWrite>> stay_alive(const Grant& grant, const std::optional<Step>& step);
-  Task<StoreResult<Done>> keep_refused(const Grant& grant, const Record& current,
-                                       const Outcome& outcome, const SettleOptions& options);
   Task<StoreResult<Reservation>> look_up(const Request& request, const Policy& policy,
                                          const Attempt& attempt);
   Task<StoreResult<std::optional<Reservation>>> look_at(const Request& request,
@@ -197,8 +204,9 @@ class Engine {
   Task<StoreResult<Written>> replace(Replacement replacement);
   Task<void> pause(int tries);
   [[nodiscard]] Instant settling_time(const Lease& lease) const;
-  Task<StoreResult<Done>> keep_late_evidence(const Lease& lease, const Outcome& outcome,
-                                             BootTime deadline);
+  // What `held`, no longer the record, had come to.
+  Task<StoreResult<Done>> keep_late_evidence(const Record& held, const Outcome& outcome,
+                                             const SettleOptions& options, BootTime deadline);
   void remember_orphan(const Scope& scope, const Key& key, const StoredPolicy& policy,
                        const Attempt& attempt);
   Task<bool> release_orphan(const Orphan& orphan);

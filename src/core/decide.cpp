@@ -60,6 +60,7 @@ Record taken_over(const Record& record, const Request& request, const Policy& po
 
 Verdict take_over(const Record& record, const Request& request, const Policy& policy,
                   const Attempt& attempt) {
+  if (attempt.may_have_acted && record.owner == attempt.owner) return {Spent{}, {}};
   Record next = taken_over(record, request, policy, attempt);
   if (status_of(next) == Status::pending) return {InFlight{Duration{0}, true}, std::move(next)};
   return {Execute{}, std::move(next)};
@@ -105,7 +106,8 @@ DecisionKind kind_of(const Decision& decision) {
                                [](const InFlight&) { return DecisionKind::in_flight; },
                                [](const Misuse&) { return DecisionKind::misuse; },
                                [](const Undetermined&) { return DecisionKind::undetermined; },
-                               [](const Gone&) { return DecisionKind::gone; }},
+                               [](const Gone&) { return DecisionKind::gone; },
+                               [](const Spent&) { return DecisionKind::spent; }},
                     decision);
 }
 

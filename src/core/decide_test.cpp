@@ -60,7 +60,18 @@ Case nth_case(std::size_t n) {
 }
 
 // What the rows of the table say.
-enum class Does { gone, new_life, misuse, replay, own_claim, wait, doubt, take_over, undetermined };
+enum class Does {
+  gone,
+  new_life,
+  misuse,
+  replay,
+  own_claim,
+  wait,
+  doubt,
+  spent,
+  take_over,
+  undetermined
+};
 
 struct Row {
   const char* record;
@@ -100,6 +111,11 @@ constexpr std::array table{
         Does::wait},
     Row{"in_progress, lease over, unknown",
         [](const Case& c) { return lapsed(c, OnLeaseExpiry::unknown); }, Does::doubt},
+    Row{"in_progress, lease over, or failed_retryable, of a client that asks again",
+        [](const Case& c) {
+          return c.own && c.outside && (running(c) || c.status == Status::failed_retryable);
+        },
+        Does::spent},
     Row{"in_progress, lease over, retry",
         [](const Case& c) { return lapsed(c, OnLeaseExpiry::retry); }, Does::take_over},
     Row{"in_progress, lease over, resume",
@@ -242,6 +258,7 @@ void expect_row(const Row& row, const Scene& s, const Case& c, const Verdict& ve
     case Does::wait:
       return expect_answer(verdict, running(c) ? InFlight{left, false} : InFlight{0us, true});
     case Does::doubt: return expect_doubt(s, verdict);
+    case Does::spent: return expect_answer(verdict, Spent{});
     case Does::take_over: return expect_taken_over(s, verdict);
     case Does::undetermined: return expect_answer(verdict, Undetermined{left});
   }

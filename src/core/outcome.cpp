@@ -266,7 +266,11 @@ std::optional<Record> swept(const Record& record, Instant now) {
   if (held == nullptr || now < held->locked_until) return std::nullopt;
   Record next = record;
   switch (record.policy.on_lease_expiry) {
-    case OnLeaseExpiry::resume: return std::nullopt;
+    case OnLeaseExpiry::resume:
+      // Without its request only its client can go on with it, and after so long none will.
+      if (record.request || now < held->locked_until + record.policy.retention) return std::nullopt;
+      doubt(next, "abandoned", now);
+      return next;
     case OnLeaseExpiry::unknown:
       if (mutant(Mutant::sweep_frees_unknown)) break;
       doubt(next, "lease-expired", now);
@@ -314,10 +318,10 @@ Expected<Record, ResolveRefusal> resolved(const Record& record, const Finding& f
   const auto* unknown = std::get_if<Unknown>(&record.state);
   if (unknown == nullptr) return Unexpected{ResolveRefusal::not_unknown};
   Record next = record;
-  next.owner = author;
   if (const auto* found = std::get_if<FoundCompleted>(&finding)) {
     const int status = found->response.status;
     if (status < 200 || status > 599) return Unexpected{ResolveRefusal::bad_response};
+    next.owner = author;
     complete(next, found->response, now);
     return next;
   }

@@ -296,6 +296,19 @@ TEST(Swept, LapsedLeasesGoTheWayOfTheirStoredPolicy) {
   }
 }
 
+TEST(Swept, WhatOnlyItsClientCanResumeIsWaitedForAsLongAsAnAnswerWouldBeKept) {
+  Record record = an_in_progress_record();
+  record.policy.on_lease_expiry = OnLeaseExpiry::resume;
+  const Instant given_up = some_time() + record.policy.lease + record.policy.retention;
+  EXPECT_FALSE(swept(record, given_up - 1us));
+  const std::optional<Record> next = swept(record, given_up);
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->state, State(Unknown{given_up, some_time() + record.policy.lease}));
+  EXPECT_EQ(next->last_error, "abandoned");
+  record.request = StoredRequest{"/", {}, ""};
+  EXPECT_FALSE(swept(record, given_up + 1h)) << "a worker has all that it needs";
+}
+
 TEST(Reaped, OnlyWhatIsPastItsRetentionGoes) {
   for (const auto& [status, name] : Names<Status>::table) {
     for (const WhenExpired expired : {WhenExpired::remove, WhenExpired::tombstone}) {
@@ -373,7 +386,7 @@ TEST(Resolved, NotExecutedIsTooEarlyUntilTheUpstreamTimeoutAfterTheLease) {
   ASSERT_TRUE(next);
   EXPECT_EQ(next->state, State(FailedRetryable{}));
   EXPECT_EQ(next->fence, record.fence);
-  EXPECT_EQ(next->owner, Owner{"operator"});
+  EXPECT_EQ(next->owner, record.owner) << "who was doubted may know better, and proves it by this";
 }
 
 TEST(Resolved, OnlyAFindingThatNothingHappenedIsToldFromOtherReleases) {

@@ -199,6 +199,14 @@ Response render(const Decision& decision, const Record& record, const Dialect& d
           },
           [&](const Gone&) {
             return render_problem({Problem::key_expired, "", {}, {}}, dialect);
+          },
+          [&](const Spent&) {
+            return render_problem({Problem::stale_fence,
+                                   "This owner token has had its attempt at the key: released, or "
+                                   "its lease is over. Reserve with a new one.",
+                                   {},
+                                   {}},
+                                  dialect);
           }},
       decision);
 }

@@ -180,6 +180,7 @@ TEST(Render, DecisionsAreTheAnswersOfTheDesign) {
   const std::vector<Answer> table{
       {Misuse{}, 422, "key-reused", "(none)"},
       {Gone{}, 410, "key-expired", "(none)"},
+      {Spent{}, 409, "stale-fence", "(none)"},
       {InFlight{0s, false}, 409, "in-flight", "1"},
       {InFlight{1500ms, false}, 409, "in-flight", "2"},
       {InFlight{30s, false}, 409, "in-flight", "5"},  // asking again costs one read

@@ -9,12 +9,6 @@ bool holds(const Grant& grant, const Record& record) {
   return record.fence == grant.fence && record.owner == grant.owner;
 }
 
-// A finding that nothing happened has put its author's token in place of the owner's, and the owner
-// knows better: it may still say what did happen, as in this process.
-bool may_settle(const Grant& grant, const Record& record) {
-  return holds(grant, record) || (record.fence == grant.fence && released_by_finding(record));
-}
-
 // True where the record says already what the owner says now.
 bool says_so(const Record& record, const Outcome& outcome, const SettleOptions& options) {
   if (std::holds_alternative<NotSent>(outcome))
@@ -29,6 +23,11 @@ bool says_so(const Record& record, const Outcome& outcome, const SettleOptions& 
 // moved the record on.
 bool may_take(const Step& step, const Record& record) {
   return record.recovery_point == step.after || record.recovery_point == step.to;
+}
+
+// Each attempt of a life has one fence, in a row up to today's.
+bool was_granted(Fence fence, const Record& record) {
+  return fence <= record.fence && record.fence.number - fence.number < record.attempt;
 }
 
 bool is_over(const Record& record) {
@@ -50,11 +49,7 @@ Task<StoreResult<GrantWrite>> Engine::settle_for(Grant grant, const Outcome& out
   }
   if (!*found) co_return GrantWrite{};
   const Record& record = **found;
-  if (!may_settle(grant, record)) {
-    const StoreResult<Done> kept = co_await keep_refused(grant, record, outcome, options);
-    if (!kept) co_return Unexpected{kept.error()};
-    co_return GrantWrite{false, record};
-  }
+  if (!holds(grant, record)) co_return GrantWrite{false, record};
   if (says_so(record, outcome, options)) co_return GrantWrite{true, record};
   if (is_over(record)) co_return GrantWrite{false, record};
   Record held = record;
@@ -68,19 +63,21 @@ Task<StoreResult<GrantWrite>> Engine::settle_for(Grant grant, const Outcome& out
   co_return GrantWrite{settlement->recorded, std::move(settlement->record)};
 }
 
-// The fence has moved on: what the owner learned is kept for whoever reconciles.
-Task<StoreResult<Done>> Engine::keep_refused(const Grant& grant, const Record& current,
-                                             const Outcome& outcome, const SettleOptions& options) {
-  if (grant.fence >= current.fence)
-    co_return Done{};  // never granted: nothing was learned under it
-  Record held = current;
+bool is_evidence(const Grant& grant, const std::optional<Record>& found) {
+  return !found || grant.fence < found->fence;
+}
+
+Task<StoreResult<Done>> Engine::keep_refused(Grant grant, std::optional<Record> found,
+                                             const Outcome& outcome, SettleOptions options) {
+  if (!is_evidence(grant, found)) co_return Done{};
+  // Of another life of the key, or of none: nobody can say what that fence was granted for.
+  Record held = found && was_granted(grant.fence, *found) ? std::move(*found) : Record{};
+  held.scope = grant.scope;
+  held.key = grant.key;
   held.owner = grant.owner;
   held.fence = grant.fence;
-  Lease lease;
-  lease.record = std::make_shared<const Record>(std::move(held));
-  lease.settle = options;
   const BootTime deadline = clock_.now() + options_.settle_timeout;
-  co_return co_await keep_late_evidence(lease, outcome, deadline);
+  co_return co_await keep_late_evidence(held, outcome, options, deadline);
 }
 
 Task<StoreResult<GrantWrite>> Engine::renew_for(Grant grant) {

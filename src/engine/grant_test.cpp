@@ -37,7 +37,10 @@ struct Held {
   bool settle(const Grant& by, const Outcome& outcome) {
     const StoreResult<GrantWrite> written = run(other_node.settle_for(by, outcome, {}));
     EXPECT_TRUE(written.has_value());
-    return written && written->done;
+    if (!written->done) {
+      EXPECT_TRUE(run(other_node.keep_refused(by, written->current, outcome, {})).has_value());
+    }
+    return written->done;
   }
   bool renew(const Grant& by) {
     const StoreResult<GrantWrite> written = run(other_node.renew_for(by));
@@ -140,9 +143,35 @@ TEST(Grant, ReleasingTwiceIsReleasingOnce) {
   EXPECT_TRUE(held.settle(held.grant, NotSent{"the queue took it back"}));
   EXPECT_EQ(held.world.record(), released);
   EXPECT_FALSE(held.renew(held.grant));
-  const std::optional<Grant> next = held.reserve(ours);
+  const std::optional<Grant> next = held.reserve(theirs);
   ASSERT_TRUE(next);
   EXPECT_GT(next->fence, held.grant.fence);
+}
+
+// A reserve that hung at a node while its repeat was granted, done with and released elsewhere.
+TEST(Grant, AReserveThatComesLateNeverTakesTheKeyForAnOwnerThatHasLetGo) {
+  Held held;
+  EXPECT_TRUE(held.settle(held.grant, NotSent{""}));
+  const Record released = held.world.record();
+  EXPECT_FALSE(held.reserve(ours));
+  EXPECT_EQ(held.decision, DecisionKind::spent);
+  EXPECT_EQ(held.world.record(), released);
+  EXPECT_TRUE(held.reserve(theirs));
+}
+
+TEST(Grant, ATokenIsSpentWithItsLeaseWhetherItWasSweptOrNot) {
+  for (const OnLeaseExpiry policy : {OnLeaseExpiry::retry, OnLeaseExpiry::resume}) {
+    for (const bool swept : {false, true}) {
+      Held held(on_lease_expiry(policy));
+      held.world.clock.advance(31s);
+      if (swept) {
+        EXPECT_TRUE(run(held.node.sweep()).has_value());
+      }
+      EXPECT_FALSE(held.reserve(ours));
+      EXPECT_EQ(held.decision, DecisionKind::spent);
+      EXPECT_TRUE(held.reserve(theirs));
+    }
+  }
 }
 
 TEST(Grant, NeitherAnotherOwnerNorAnotherFenceChangesAnything) {
@@ -161,8 +190,21 @@ TEST(Grant, NeitherAnotherOwnerNorAnotherFenceChangesAnything) {
     EXPECT_FALSE(held.settle(wrong, answer()));
   }
   EXPECT_EQ(held.world.record(), before);
-  EXPECT_EQ(held.world.metrics.count(Counter::double_execution, "answered"), 1U)
-      << "an answer under an older fence, and nothing else, is evidence";
+  EXPECT_EQ(held.world.metrics.count(Counter::double_execution, "answered"), 0U);
+  ASSERT_EQ(held.world.store.evidence().size(), 1U);
+  EXPECT_EQ(held.world.store.evidence().front().fence, old.fence)
+      << "of an earlier life perhaps: it is kept, and raises no alarm";
+  EXPECT_EQ(held.world.store.evidence().front().fingerprint, Fingerprint{});
+}
+
+TEST(Grant, AnAnswerUnderAFenceThatWasGrantedAndTakenOverRaisesTheAlarm) {
+  Held held(on_lease_expiry(OnLeaseExpiry::retry));
+  held.world.clock.advance(31s);
+  ASSERT_TRUE(held.reserve(theirs));
+  EXPECT_FALSE(held.settle(held.grant, answer()));
+  EXPECT_EQ(held.world.metrics.count(Counter::double_execution, "answered"), 1U);
+  ASSERT_EQ(held.world.store.evidence().size(), 1U);
+  EXPECT_EQ(held.world.store.evidence().front().fingerprint, a_request().fingerprint);
 }
 
 TEST(Grant, WithoutARecordNothingIsDoneAndNothingMade) {
@@ -170,7 +212,11 @@ TEST(Grant, WithoutARecordNothingIsDoneAndNothingMade) {
   Grant elsewhere = held.grant;
   elsewhere.scope.text = "tenant-b";
   EXPECT_FALSE(held.settle(elsewhere, answer()));
+  EXPECT_FALSE(held.settle(elsewhere, NotSent{""}));
   EXPECT_FALSE(held.renew(elsewhere));
+  ASSERT_EQ(held.world.store.evidence().size(), 1U) << "the answer is not lost";
+  EXPECT_EQ(held.world.store.evidence().front().scope, elsewhere.scope);
+  EXPECT_EQ(held.world.metrics.count(Counter::double_execution, "answered"), 0U);
   const auto found = run(held.world.store.find(elsewhere.scope, elsewhere.key));
   ASSERT_TRUE(found.has_value());
   EXPECT_FALSE(found->has_value());
@@ -202,6 +248,10 @@ TEST(Grant, AnOwnerKnowsBetterThanAFindingThatNothingHappened) {
   Grant other = held.grant;
   --other.fence.number;
   EXPECT_FALSE(held.settle(other, NotSent{""}));
+  Grant guessed = held.grant;
+  guessed.owner = theirs;
+  EXPECT_FALSE(held.settle(guessed, answer())) << "a fence can be guessed, a token cannot";
+  EXPECT_EQ(held.world.status(), Status::failed_retryable);
   EXPECT_TRUE(held.settle(held.grant, answer()));
   EXPECT_EQ(held.world.status(), Status::completed);
   EXPECT_TRUE(held.settle(held.grant, answer())) << "and may say it again";
@@ -221,6 +271,13 @@ TEST(Grant, JobsThatWaitToBeResumedDoNotKeepTheSweeperFromOthers) {
   world.clock.advance(40s);
   for (int pass = 0; pass < 5; ++pass) ASSERT_TRUE(run(node.sweep()));
   EXPECT_EQ(world.status(), Status::unknown);
+  options.pass_rows_max = 100;
+  Engine other(world.store, world.clock, world.entropy, world.metrics, options);
+  EXPECT_EQ(run(other.sweep())->waiting, 20U);
+  world.clock.advance(49h);
+  const StoreResult<PassReport> late = run(other.sweep());
+  EXPECT_EQ(late->changed, 20U) << "nobody comes for them any more";
+  EXPECT_EQ(late->waiting, 0U);
 }
 
 TEST(Grant, RenewingStartsTheLeaseAnew) {

@@ -99,7 +99,7 @@ Task<StoreResult<PassReport>> Engine::renew() {
   const std::vector<Replacement> sent = batch;
   const std::vector<StoreResult<Written>> results = co_await store_.replace(std::move(batch));
   PAWL_CHECK(results.size() == due.size());
-  PassReport report{.seen = due.size(), .changed = 0};
+  PassReport report{.seen = due.size(), .changed = 0, .waiting = 0};
   for (std::size_t i = 0; i < due.size(); ++i) {
     if (results[i]) {
       time_.observe(results[i]->store_time, asked, clock_.now());

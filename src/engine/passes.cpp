@@ -36,7 +36,7 @@ Task<StoreResult<PassReport>> Engine::sweep() {
     std::optional<Record> next = swept(record, now);
     if (next) batch.push_back({std::move(*next), guard_of(record), std::nullopt});
   }
-  PassReport report{.seen = rows->size(), .changed = 0};
+  PassReport report{.seen = rows->size(), .changed = 0, .waiting = rows->size() - batch.size()};
   // What waits to be resumed stays where it is, first in line: a page full of it must not keep the
   // rest from being seen.
   const bool only_waiting = batch.empty() && rows->size() == sweep_rows_;
@@ -64,7 +64,7 @@ Task<StoreResult<PassReport>> Engine::reap() {
   const Instant now = mutant(Mutant::reaped_by_old_clock) ? query.now : time_.at(clock_.now());
   if (!time_.trusted()) co_return PassReport{};
 
-  PassReport report{.seen = rows->size(), .changed = 0};
+  PassReport report{.seen = rows->size(), .changed = 0, .waiting = 0};
   std::vector<Replacement> changes;
   std::vector<Erasure> erasures;
   for (const Record& record : *rows) {
@@ -102,12 +102,15 @@ Task<Expected<Record, ResolveFailure>> Engine::resolve(Scope scope, Key key, Fin
   if (!synced) co_return Unexpected{ResolveFailure{synced.error()}};
   const Owner author = entropy_.new_owner();
   StoreError last = StoreError::contended;
+  std::optional<Fence> in_doubt;  // where a write of ours may be there although nobody said so
   for (int round = 0; round < options_.rounds_max; ++round) {
     const StoreResult<std::optional<Record>> found = co_await store_.find(scope, key);
     if (!found) co_return Unexpected{ResolveFailure{found.error()}};
     if (!*found) co_return Unexpected{ResolveFailure{NotFound{}}};
     const Record& record = **found;
-    if (record.owner == author) co_return record;  // our own write, its acknowledgement lost
+    // Our own write, its acknowledgement lost; or one that says the same of the same execution.
+    const bool released = in_doubt == record.fence && released_by_finding(record);
+    if (record.owner == author || released) co_return record;
     // Whether it is too early to say so, and for how long the outcome is kept, is a matter of
     // dates.
     if (!time_.trusted()) co_return Unexpected{ResolveFailure{StoreError::unavailable}};
@@ -131,8 +134,10 @@ Task<Expected<Record, ResolveFailure>> Engine::resolve(Scope scope, Key key, Fin
       metrics_.add(Counter::resolved, completed ? "completed" : "not_executed", 1);
       co_return *written->current;
     }
-    if (!written) last = written.error();
-    if (!written && written.error() != StoreError::in_doubt) break;
+    if (written) continue;
+    last = written.error();
+    if (last != StoreError::in_doubt) break;
+    in_doubt = next->fence;
   }
   co_return Unexpected{ResolveFailure{last}};
 }

@@ -218,6 +218,27 @@ TEST(Resolve, NotExecutedIsRefusedWhileTheOldOwnerMayStillBeSending) {
   EXPECT_EQ(std::get<ResolveRefusal>(again.error()), ResolveRefusal::not_unknown);
 }
 
+// Calls: the store's time, the record, the write.
+TEST(Resolve, NotExecutedIsRecognisedWhenItsAcknowledgementWasLost) {
+  for (const testing::Fault fault :
+       {testing::Fault::in_doubt_written, testing::Fault::in_doubt_lost}) {
+    World world;
+    Engine engine = world.node();
+    const Record record = reserved(world, engine);
+    world.clock.advance(30s);
+    ASSERT_TRUE(run(engine.sweep()));
+    world.clock.advance(30s);
+    testing::FaultStore faulty(world.store, testing::FailAt{2, 1, fault});
+    Engine in_doubt = world.node(faulty);
+    const auto resolved = run(in_doubt.resolve(a_request().scope, a_request().key,
+                                               FoundNotExecuted{}, "ops", "not at the provider"));
+    ASSERT_TRUE(resolved);
+    EXPECT_EQ(status_of(*resolved), Status::failed_retryable);
+    EXPECT_EQ(world.record().owner, record.owner);
+    EXPECT_EQ(world.store.audit().size(), 1U);
+  }
+}
+
 TEST(Claim, OneOfTwoWorkersGetsARecordAndWhatWasNotSentGoesBackToTheQueue) {
   World world;
   Engine one = world.node();

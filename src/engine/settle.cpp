@@ -114,7 +114,8 @@ Task<StoreResult<Settlement>> Engine::settle(Lease& lease, const Outcome& outcom
     if (!written->current || written->current->fence != fence) {
       lease.lost = true;
       if (mutant(Mutant::superseded_answer_is_told)) co_return Settlement{next, true, false};
-      const StoreResult<Done> kept = co_await keep_late_evidence(lease, outcome, deadline);
+      const StoreResult<Done> kept =
+          co_await keep_late_evidence(*lease.record, outcome, lease.settle, deadline);
       if (!kept) co_return Unexpected{kept.error()};
       // What is there now may be the next life of the key, about another request: not for our
       // client.
@@ -140,26 +141,29 @@ Task<StoreResult<Settlement>> Engine::settle(Lease& lease, const Outcome& outcom
 
 // The fence has moved on: somebody else owns the key now, and perhaps has executed too. What we
 // learned is kept for whoever reconciles, and it raises an alert.
-Task<StoreResult<Done>> Engine::keep_late_evidence(const Lease& lease, const Outcome& outcome,
+Task<StoreResult<Done>> Engine::keep_late_evidence(const Record& held, const Outcome& outcome,
+                                                   const SettleOptions& options,
                                                    BootTime deadline) {
   const Evidence evidence = evidence_of(outcome);
   if (evidence == Evidence::not_sent) co_return Done{};  // nothing happened: nothing to keep
   if (mutant(Mutant::evidence_dropped)) co_return Done{};
-  if (may_have_acted(outcome, lease.record->policy)) {
+  const bool known = !held.fingerprint.text.empty();  // a fence of this life of the key
+  if (known && may_have_acted(outcome, held.policy)) {
     metrics_.add(Counter::double_execution, to_text(evidence), 1);
   }
   LateEvidence late;
-  late.scope = lease.record->scope;
-  late.key = lease.record->key;
-  late.fence = lease.record->fence;
-  late.owner = lease.record->owner;
-  late.fingerprint = lease.record->fingerprint;
-  late.attempt = lease.record->attempt;
+  late.scope = held.scope;
+  late.key = held.key;
+  late.fence = held.fence;
+  late.owner = held.owner;
+  late.fingerprint = held.fingerprint;
+  late.attempt = held.attempt;
   late.evidence = evidence;
   if (const auto* answer = std::get_if<Answered>(&outcome)) {
-    late.response = storable(answer->response, lease.settle);
+    late.response = storable(answer->response, options);
   }
-  late.detail = "the record had been taken over when this outcome arrived";
+  late.detail = known ? "the record had been taken over when this outcome arrived"
+                      : "there was no record of this fence when this outcome arrived";
   for (int tries = 0;; ++tries) {
     const StoreResult<Done> kept = co_await store_.keep_evidence(late);
     if (kept || clock_.now() >= deadline) co_return kept;

@@ -73,6 +73,12 @@ std::string Gateway::new_request_id() {
   return "req_" + entropy_.new_owner().text.substr(0, request_id_bytes);
 }
 
+void Gateway::name_answer(Passage& passage, Response& response) {
+  if (find_header(response.headers, "Pawl-Request-Id")) return;
+  if (passage.request_id.empty()) passage.request_id = new_request_id();
+  response.headers.push_back({"Pawl-Request-Id", passage.request_id});
+}
+
 Response Gateway::problem(Passage& passage, ProblemDetails details) {
   shared_.metrics.refused(slug_of(details.problem));
   if (passage.request_id.empty()) passage.request_id = new_request_id();

@@ -101,6 +101,10 @@ class Gateway final : public http::Handler {
   Task<Response> make_call(Passage& passage, KeyVerb verb);
   Task<Response> reserve_key(Passage& passage, const KeyCall& call);
   Task<Response> write_key(Passage& passage, KeyVerb verb, const KeyCall& call);
+  // What is to be said instead, where an answer that was refused could not be kept as evidence.
+  Task<std::optional<Response>> keep_refused(Passage& passage, const Grant& grant,
+                                             const GrantWrite& refused, const Outcome& answer,
+                                             const SettleOptions& options);
   Response render_reservation(Passage& passage, const Reservation& found);
   Response render_write(Passage& passage, const KeyCall& call, const GrantWrite& written);
 
@@ -125,6 +129,8 @@ class Gateway final : public http::Handler {
   Response store_failed(Passage& passage, StoreError error, std::string detail = {});
   void remember_late(const Executed& executed);
   std::string new_request_id();
+  // Every answer of ours has an id, in the log too.
+  void name_answer(Passage& passage, Response& response);
 
   struct Late {
     std::shared_ptr<Lease> lease;

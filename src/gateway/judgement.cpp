@@ -89,6 +89,7 @@ Would would_of(DecisionKind decision) {
     case DecisionKind::misuse: return Would::key_misuse;
     case DecisionKind::undetermined: return Would::unknown;
     case DecisionKind::gone: return Would::expired;
+    case DecisionKind::spent: break;  // no token of a proxied request comes from outside
   }
   return Would::not_read;
 }

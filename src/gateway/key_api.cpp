@@ -3,6 +3,7 @@
 // Their records live in scopes of their own, and every write needs the owner's token and its fence.
 // Nothing of an owner is kept here: any node may be asked, and asking again is harmless.
 #include <algorithm>
+#include <cstdio>
 
 #include "src/adapters/http/syntax.hpp"
 #include "src/gateway/body_coding.hpp"
@@ -40,6 +41,7 @@ std::string_view word_of(DecisionKind kind) {
     case DecisionKind::misuse: return "misuse";
     case DecisionKind::undetermined: return "undetermined";
     case DecisionKind::gone: return "gone";
+    case DecisionKind::spent: return "spent";
   }
   return "?";
 }
@@ -72,13 +74,24 @@ Response json_answer(int status, const JsonObject& document) {
   return response;
 }
 
+// With milliseconds; a number, since no clock but the store's can read `lease_expires_at`.
+std::string seconds_left(Instant until, Instant now) {
+  const auto left =
+      std::chrono::floor<std::chrono::milliseconds>(std::max(until - now, Duration{0}));
+  char text[40];
+  std::snprintf(text, sizeof text, "%lld.%03d", static_cast<long long>(left.count() / 1000),
+                static_cast<int>(left.count() % 1000));
+  return text;
+}
+
 // What an owner needs to know of what it holds.
-void describe_grant(JsonObject& out, const Record& record) {
+void describe_grant(JsonObject& out, const Record& record, Instant now) {
   const auto* held = std::get_if<InProgress>(&record.state);
   out.text("key", record.key.text).text("status", to_text(status_of(record)));
   out.number("fence", record.fence.number).number("attempt", record.attempt);
   out.text("recovery_point", record.recovery_point);
   out.raw("lease_expires_at", held == nullptr ? "null" : timestamp(held->locked_until));
+  out.raw("lease_seconds", held == nullptr ? "null" : seconds_left(held->locked_until, now));
 }
 
 std::string why_stale(const KeyCall& call, const Record& record) {
@@ -150,13 +163,15 @@ Task<void> Gateway::answer_key_call(Passage& passage) {
     refusal = refuse_caller(*caller);
   }
   if (refusal) {
+    name_answer(passage, *refusal);
     passage.line.status = refusal->status;
     co_await passage.request.answer(*refusal);
     co_return;
   }
   std::optional<ProblemDetails> trouble = identify_call(passage, *caller, path.key);
   if (!co_await read_body(passage, std::move(trouble))) co_return;
-  const Response response = co_await make_call(passage, *verb);
+  Response response = co_await make_call(passage, *verb);
+  name_answer(passage, response);
   passage.line.status = response.status;
   co_await passage.request.answer(response);
 }
@@ -225,7 +240,7 @@ Response Gateway::render_reservation(Passage& passage, const Reservation& found)
     passage.request_id = pawl::request_id(found.record);
     JsonObject out;
     out.text("decision", word_of(kind));
-    describe_grant(out, found.record);
+    describe_grant(out, found.record, engine_.time().at_latest(clock_.now()));
     return json_answer(201, out);
   }
   if (const auto* replay = std::get_if<Replay>(&found.decision)) {
@@ -233,7 +248,7 @@ Response Gateway::render_reservation(Passage& passage, const Reservation& found)
     passage.request_id = pawl::request_id(found.record);
     JsonObject out;
     out.text("decision", word_of(kind));
-    describe_grant(out, found.record);
+    describe_grant(out, found.record, engine_.time().at_latest(clock_.now()));
     out.raw("completed_at", timestamp(std::get<Completed>(found.record.state).completed_at));
     out.raw("expires_at", timestamp(found.record.expires_at));
     out.raw("response", stored_response(replay->response));
@@ -254,6 +269,10 @@ Task<Response> Gateway::write_key(Passage& passage, KeyVerb verb, const KeyCall&
     case KeyVerb::complete: {
       const Outcome answer = Answered{call.response, true};
       written = co_await engine_.settle_for(grant, answer, options);
+      if (!written || written->done) break;
+      std::optional<Response> instead =
+          co_await keep_refused(passage, grant, *written, answer, options);
+      if (instead) co_return std::move(*instead);
       break;
     }
     case KeyVerb::release: {
@@ -274,6 +293,25 @@ Task<Response> Gateway::write_key(Passage& passage, KeyVerb verb, const KeyCall&
   co_return render_write(passage, call, *written);
 }
 
+Task<std::optional<Response>> Gateway::keep_refused(Passage& passage, const Grant& grant,
+                                                    const GrantWrite& refused,
+                                                    const Outcome& answer,
+                                                    const SettleOptions& options) {
+  if (!is_evidence(grant, refused.current)) co_return std::nullopt;
+  if (!shared_.limits.may_leave_evidence(passage.scope, clock_.now())) {
+    passage.line.trouble = slug_of(Problem::rate_limited);
+    ProblemDetails limited{Problem::rate_limited,
+                           "Too many answers under fences that are not, or no longer, granted.",
+                           {},
+                           std::chrono::seconds(1)};
+    co_return problem(passage, std::move(limited));
+  }
+  const StoreResult<Done> kept =
+      co_await engine_.keep_refused(grant, refused.current, answer, options);
+  if (!kept) co_return store_failed(passage, kept.error(), std::string(ask_again));
+  co_return std::nullopt;
+}
+
 Response Gateway::render_write(Passage& passage, const KeyCall& call, const GrantWrite& written) {
   if (!written.current) return plain_problem(404, "No such key");
   const Record& record = *written.current;
@@ -287,7 +325,7 @@ Response Gateway::render_write(Passage& passage, const KeyCall& call, const Gran
   }
   passage.request_id = pawl::request_id(record);
   JsonObject out;
-  describe_grant(out, record);
+  describe_grant(out, record, engine_.time().at_latest(clock_.now()));
   return json_answer(200, out);
 }
 

@@ -30,7 +30,10 @@ Response plain_problem(int status, std::string_view title, std::string_view deta
   if (!detail.empty()) out.text("detail", detail);
   Response response;
   response.status = status;
-  response.headers = {{"Content-Type", "application/problem+json"}};
+  response.headers = {{"Content-Type", "application/problem+json"},
+                      {"Content-Language", "en"},
+                      {"Link", R"(</_pawl/v1/policy>; rel="describedby")"},
+                      {"Pawl-Should-Retry", "false"}};
   response.body = out.done();
   return response;
 }

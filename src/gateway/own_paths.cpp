@@ -54,6 +54,7 @@ Task<void> Gateway::answer_own(Passage& passage) {
   } else {
     response = plain_problem(404, "Not Found");
   }
+  name_answer(passage, response);
   passage.line.status = response.status;
   co_await request.answer(response);
 }

@@ -139,6 +139,8 @@ PrometheusMetrics::PrometheusMetrics(const std::vector<std::string>& routes) {
   duplicates_ = &counters("pawl_duplicates_total", "Requests whose key was there already");
   unknown_ = &gauge("pawl_unknown_records", "Records whose outcome nobody knows");
   unknown_oldest_ = &gauge("pawl_unknown_oldest_seconds", "Age of the oldest of them");
+  to_resume_ = &gauge("pawl_records_to_resume",
+                      "Records whose lease is over and that wait for somebody to resume them");
   connections_ = &gauge("pawl_connections", "Client connections");
   cache_bytes_ = &gauge("pawl_replay_cache_bytes", "Memory held by the replay cache");
   waiting_ = &gauge("pawl_waiting_requests", "Duplicates that wait for the first to finish");
@@ -230,6 +232,8 @@ void PrometheusMetrics::unknown_records(double count, double oldest_seconds) {
   unknown_->Set(count);
   unknown_oldest_->Set(oldest_seconds);
 }
+
+void PrometheusMetrics::waiting_records(double count) { to_resume_->Set(count); }
 
 std::string PrometheusMetrics::text(const Gauges& now) {
   connections_->Set(now.connections);

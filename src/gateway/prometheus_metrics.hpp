@@ -48,6 +48,7 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics {
 
   void store_took(std::string_view operation, Duration took);
   void unknown_records(double count, double oldest_seconds);
+  void waiting_records(double count);  // for somebody to resume them, as far as a sweep looks
 
   // The text that GET /metrics answers.
   std::string text(const Gauges& now);
@@ -82,6 +83,7 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics {
   std::map<std::string, prometheus::Counter*, std::less<>> scopes_;
   prometheus::Gauge* unknown_;
   prometheus::Gauge* unknown_oldest_;
+  prometheus::Gauge* to_resume_;
   prometheus::Gauge* connections_;
   prometheus::Gauge* cache_bytes_;
   prometheus::Gauge* breaker_;

@@ -6,6 +6,7 @@ namespace pawl::gateway {
 namespace {
 
 constexpr std::size_t scopes_max = 100'000;
+constexpr double evidence_per_second = 10;
 constexpr Duration idle_for = std::chrono::seconds(10);  // a full bucket says nothing any more
 
 bool limits_work(const config::RoutePolicy& policy) {
@@ -62,6 +63,11 @@ void ScopeLimits::finished(const Scope& scope, const config::RoutePolicy& policy
   if (found == scopes_.end()) return;
   --found->second.active;
   if (!was_new_work && policy.new_keys_per_second) found->second.new_keys.tokens += 1;
+}
+
+bool ScopeLimits::may_leave_evidence(const Scope& scope, BootTime now) {
+  const std::lock_guard lock(mutex_);
+  return usage_of(scope, now).evidence.take(evidence_per_second, now);
 }
 
 bool ScopeLimits::may_look_up(const Scope& scope, const config::RoutePolicy& policy, BootTime now) {

@@ -1,4 +1,5 @@
-// What one scope may ask of this node: new keys a second, keys at work at once, lookups a second.
+// What one scope may ask of this node: new keys a second, keys at work at once, lookups a second,
+// and answers to be kept although they were refused.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +21,8 @@ class ScopeLimits {
   void finished(const Scope& scope, const config::RoutePolicy& policy, bool was_new_work);
 
   bool may_look_up(const Scope& scope, const config::RoutePolicy& policy, BootTime now);
+  // Whatever the policy: nobody needs many, and each is a row that outlives its key.
+  bool may_leave_evidence(const Scope& scope, BootTime now);
 
  private:
   // Refilled at `rate` a second, up to one second's worth, at least one.
@@ -31,6 +34,7 @@ class ScopeLimits {
   struct Usage {
     Bucket new_keys;
     Bucket lookups;
+    Bucket evidence;
     std::size_t active = 0;
     BootTime used_at{};
   };

@@ -48,6 +48,10 @@ TEST_P(KeyApi, ReserveExecuteCompleteReplay) {
   EXPECT_EQ(member_of(granted.body, "attempt"), "1");
   EXPECT_EQ(member_of(granted.body, "recovery_point"), "");
   EXPECT_THAT(member_of(granted.body, "lease_expires_at"), HasSubstr("T"));
+  const double left = std::stod(member_of(granted.body, "lease_seconds"));
+  EXPECT_GT(left, 0);
+  EXPECT_LE(left, 30);
+  EXPECT_THAT(granted.value("Pawl-Request-Id"), HasSubstr("req_"));
   EXPECT_EQ(granted.value("Content-Type"), "application/json");
 
   const HttpAnswer running = reserve(gateway, theirs);
@@ -60,6 +64,7 @@ TEST_P(KeyApi, ReserveExecuteCompleteReplay) {
   ASSERT_EQ(completed.status, 200) << completed.body;
   EXPECT_EQ(member_of(completed.body, "status"), "completed");
   EXPECT_EQ(member_of(completed.body, "lease_expires_at"), "null");
+  EXPECT_EQ(member_of(completed.body, "lease_seconds"), "null");
 
   for (const std::string& owner : {ours, theirs}) {
     const HttpAnswer replay = reserve(gateway, owner);
@@ -73,6 +78,7 @@ TEST_P(KeyApi, ReserveExecuteCompleteReplay) {
   EXPECT_EQ(upstream.count(), 0U);
   EXPECT_EQ(metric(gateway, "pawl_reserve_total{decision=\"created\"}"), 1);
   EXPECT_EQ(metric(gateway, "pawl_reserve_total{decision=\"replay\"}"), 2);
+  EXPECT_EQ(metric(gateway, "pawl_requests_total{route=\"key-api\",status=\"2xx\"}"), 4);
 }
 
 TEST_P(KeyApi, ItsRulesArePublished) {
@@ -88,7 +94,10 @@ TEST_P(KeyApi, AnOwnerThatRepeatsReserveIsGrantedTheSame) {
   const HttpAnswer first = reserve(gateway);
   const HttpAnswer again = reserve(other);
   EXPECT_EQ(again.status, 201);
-  EXPECT_EQ(again.body, first.body);
+  for (const char* member : {"fence", "attempt", "recovery_point", "lease_expires_at"}) {
+    EXPECT_EQ(member_of(again.body, member), member_of(first.body, member)) << member;
+  }
+  EXPECT_EQ(again.value("Pawl-Request-Id"), first.value("Pawl-Request-Id")) << "one execution";
 }
 
 TEST_P(KeyApi, ManyRepeatsAtOnceAreOneGrant) {
@@ -136,7 +145,7 @@ TEST_P(KeyApi, ARestartChangesNothingForAnOwner) {
 TEST_P(KeyApi, AnotherOperationUnderTheSameKeyIsMisuse) {
   ServeProcess& gateway = node();
   const HttpAnswer first = reserve(gateway, ours, R"({"amount":100,"to":"a"})");
-  EXPECT_EQ(reserve(gateway, ours, R"({"to":"a","amount":1e2})").body, first.body)
+  EXPECT_EQ(fence_of(reserve(gateway, ours, R"({"to":"a","amount":1e2})")), fence_of(first))
       << "spelling does not matter";
   const HttpAnswer misused = reserve(gateway, ours, R"({"amount":101,"to":"a"})");
   EXPECT_EQ(misused.status, 422);
@@ -225,6 +234,11 @@ TEST_P(KeyApi, ReleasedItMayRunAgainUnderAHigherFence) {
   EXPECT_EQ(released.status, 200);
   EXPECT_EQ(member_of(released.body, "status"), "failed_retryable");
   EXPECT_EQ(write(gateway, "release", first).body, released.body);
+  const HttpAnswer late = reserve(gateway);
+  EXPECT_EQ(late.status, 409) << "this token has had its attempt";
+  EXPECT_EQ(problem_of(late), "stale-fence");
+  EXPECT_EQ(decision_of(late), "spent");
+  EXPECT_EQ(job_status(gateway), "failed_retryable");
   const HttpAnswer next = reserve(gateway, theirs);
   ASSERT_EQ(next.status, 201);
   EXPECT_EQ(member_of(next.body, "attempt"), "2");
@@ -362,6 +376,34 @@ TEST_P(KeyApi, ABadCallIsToldWhatWouldBeRightAndChangesNothing) {
   EXPECT_EQ(write(gateway, "complete", "1").status, 404) << "no such key";
   EXPECT_EQ(look(gateway).status, 404);
   EXPECT_EQ(get(gateway.port(), "/_pawl/v1/keys/" + job + "?api=yes").status, 400);
+}
+
+TEST_P(KeyApi, EveryAnswerHasAnIdAndEveryRefusalSaysWhetherToRetry) {
+  ServeProcess& gateway = node();
+  const HttpAnswer wrong_method = post(gateway.port(), {.key = "", .path = "/_pawl/v1/policy"});
+  for (const HttpAnswer& refused : {call(gateway, "renewal", "{}"), look(gateway), wrong_method,
+                                    write(gateway, "renew", "1"), call(gateway, "renew", "{}")}) {
+    EXPECT_GE(refused.status, 400);
+    EXPECT_EQ(refused.value("Pawl-Should-Retry"), "false") << refused.status;
+    EXPECT_THAT(refused.value("Link"), HasSubstr("/_pawl/v1/policy")) << refused.status;
+    EXPECT_THAT(refused.value("Pawl-Request-Id"), HasSubstr("req_")) << refused.status;
+  }
+}
+
+TEST_P(KeyApi, AnswersUnderMadeUpFencesAreKeptWithinLimitsAndRaiseNoAlarm) {
+  ServeProcess& gateway = node("", "threads = 1\n");
+  const std::string fence = fence_of(reserve(gateway));
+  std::set<int> told;
+  for (int made_up = 1; made_up < 200; ++made_up) {
+    const HttpAnswer refused = write(gateway, "complete", std::to_string(made_up), paid);
+    told.insert(refused.status);
+    if (refused.status != 429) continue;
+    EXPECT_EQ(problem_of(refused), "rate-limited");
+    EXPECT_EQ(write(gateway, "complete", fence, paid).status, 200) << "who holds it is not limited";
+    break;
+  }
+  EXPECT_EQ(told, (std::set<int>{409, 429}));
+  EXPECT_EQ(metric(gateway, "pawl_possible_double_executions_total{evidence=\"answered\"}"), 0);
 }
 
 TEST_P(KeyApi, AKeyMayHaveAnyPrintableCharacter) {

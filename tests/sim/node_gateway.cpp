@@ -133,7 +133,8 @@ Answer Node::answer_of(Run& run, const Exchange& exchange, const Guarded& guarde
                         },
                         [&](const Misuse&) { answer.said = Said::misuse; },
                         [&](const Undetermined&) { answer.said = Said::unknown; },
-                        [&](const Gone&) { answer.said = Said::gone; }},
+                        [&](const Gone&) { answer.said = Said::gone; },
+                        [&](const Spent&) { PAWL_CHECK(false); }},
              found.decision);
   return answer;
 }

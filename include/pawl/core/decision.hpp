@@ -33,7 +33,8 @@ struct Attempt {
   // lapses, because a clock that jumped must not make a key new.
   bool clock_trusted = true;
   // The owner token came from outside (the key API): its holder may have acted under it already, so
-  // a lease of its own that is over is doubt like anybody's.
+  // a lease of its own that is over is doubt like anybody's. And it is good for one attempt: a call
+  // with it that comes late must not take the key for somebody who has long let go of it.
   bool may_have_acted = false;
 };
 
@@ -60,21 +61,27 @@ struct Gone {
   friend bool operator==(const Gone&, const Gone&) = default;
 };
 
-using Decision = std::variant<Execute, Replay, InFlight, Misuse, Undetermined, Gone>;
+// The owner's token, brought from outside, has had its attempt: released, or its lease is over.
+struct Spent {
+  friend bool operator==(const Spent&, const Spent&) = default;
+};
 
-enum class DecisionKind { execute, replay, in_flight, misuse, undetermined, gone };
+using Decision = std::variant<Execute, Replay, InFlight, Misuse, Undetermined, Gone, Spent>;
+
+enum class DecisionKind { execute, replay, in_flight, misuse, undetermined, gone, spent };
 
 DecisionKind kind_of(const Decision& decision);
 
 // The words of the metric pawl_reserve_total{decision}.
 template <>
 struct Names<DecisionKind> {
-  static constexpr NameTable<DecisionKind, 6> table{{{DecisionKind::execute, "created"},
+  static constexpr NameTable<DecisionKind, 7> table{{{DecisionKind::execute, "created"},
                                                      {DecisionKind::replay, "replay"},
                                                      {DecisionKind::in_flight, "in_progress"},
                                                      {DecisionKind::misuse, "key_misuse"},
                                                      {DecisionKind::undetermined, "unknown"},
-                                                     {DecisionKind::gone, "expired"}}};
+                                                     {DecisionKind::gone, "expired"},
+                                                     {DecisionKind::spent, "spent"}}};
 };
 
 // The answer, and what must be written before it may be acted on.

@@ -79,8 +79,9 @@ Record settled(const Record& held, const Outcome& outcome, Instant now,
 
 // What a pass over the store does to a record; all keep the fence.
 //
-// The lease is over and no client came back. Nothing where it is not over, or where a worker will
-// resume it from its recovery point.
+// The lease is over and no client came back. Nothing where it is not over, or where it is to be
+// resumed from its recovery point: by a worker that has its request, else by its client, who is
+// waited for as long as an answer would be kept.
 std::optional<Record> swept(const Record& record, Instant now);
 
 // Past its retention. Nothing where it is not, or never will be (in_progress, unknown).
@@ -110,11 +111,12 @@ struct Names<ResolveRefusal> {
        {ResolveRefusal::bad_response, "bad-response"}}};
 };
 
-// Found not executed by somebody: failed_retryable, under the token of whoever found it and still
-// under the fence of the owner that was doubted.
+// Found not executed by somebody: failed_retryable, still under the token and the fence of the
+// owner that was doubted, who may know better.
 bool released_by_finding(const Record& record);
 
-// `author` becomes the record's owner, so that the author recognises its own write.
+// `author` becomes the owner of a completed record, so that the author recognises its own write. A
+// record found not executed stays its owner's.
 Expected<Record, ResolveRefusal> resolved(const Record& record, const Finding& finding,
                                           const Owner& author, Instant now);
 
