@@ -57,8 +57,7 @@ async function send(payout) {
   if (found.decision === 'replay') return true; // an earlier delivery did it
   if (found.decision !== 'execute') return false; // somebody is at it, or nobody knows: not now
   const held = { owner, fence: found.fence };
-  const lease = new Date(found.lease_expires_at) - Date.now();
-  const renewal = setInterval(() => ask(key, 'renew', held), Math.max(lease / 3, 100));
+  const renewal = setInterval(() => ask(key, 'renew', held), Math.max(found.lease_seconds * 333, 100));
   const { answer, refusal, doubt } = await pay(payout);
   clearInterval(renewal);
   if (answer) return (await ask(key, 'complete', { ...held, response: answer })).status === 'completed';

@@ -6,7 +6,8 @@ namespace pawl::gateway {
 namespace {
 
 constexpr std::size_t scopes_max = 100'000;
-constexpr double evidence_per_second = 10;
+constexpr double evidence_per_second = 1;
+constexpr double evidence_at_once = 10;
 constexpr Duration idle_for = std::chrono::seconds(10);  // a full bucket says nothing any more
 
 bool limits_work(const config::RoutePolicy& policy) {
@@ -15,8 +16,7 @@ bool limits_work(const config::RoutePolicy& policy) {
 
 }  // namespace
 
-bool ScopeLimits::Bucket::take(double rate, BootTime now) {
-  const double most = std::max(rate, 1.0);
+bool ScopeLimits::Bucket::take(double rate, double most, BootTime now) {
   if (tokens < 0) {
     tokens = most;
   } else {
@@ -67,7 +67,7 @@ void ScopeLimits::finished(const Scope& scope, const config::RoutePolicy& policy
 
 bool ScopeLimits::may_leave_evidence(const Scope& scope, BootTime now) {
   const std::lock_guard lock(mutex_);
-  return usage_of(scope, now).evidence.take(evidence_per_second, now);
+  return usage_of(scope, now).evidence.take(evidence_per_second, evidence_at_once, now);
 }
 
 bool ScopeLimits::may_look_up(const Scope& scope, const config::RoutePolicy& policy, BootTime now) {

@@ -25,11 +25,13 @@ class ScopeLimits {
   bool may_leave_evidence(const Scope& scope, BootTime now);
 
  private:
-  // Refilled at `rate` a second, up to one second's worth, at least one.
+  // Refilled at `rate` a second, up to `most`.
   struct Bucket {
     double tokens = -1;  // not used yet
     BootTime filled_at{};
-    bool take(double rate, BootTime now);
+    bool take(double rate, double most, BootTime now);
+    // Up to one second's worth, at least one.
+    bool take(double rate, BootTime now) { return take(rate, rate < 1 ? 1 : rate, now); }
   };
   struct Usage {
     Bucket new_keys;

@@ -101,6 +101,18 @@ TEST_F(OpenApi, SaysWhatTheProgramAnswersAndNothingElse) {
   see(gateway, "secret-of-b");
   see(gateway, "secret-of-a", "?api=no");
   see(gateway);  // 404
+  // Sent back to us by what we have forwarded to.
+  get(gateway.port(), "/x", {{"Authorization", "secret-of-a"}});
+  const WireHeaders looping{{"Via", upstream.requests().at(0).header("Via").value_or("")}};
+  for (const char* path : {"/_pawl/v1/policy", "/_pawl/v1/openapi.json"}) {
+    note(path, "get", get(gateway.port(), path, looping));
+  }
+  note("/_pawl/v1/keys/{key}", "get", get(gateway.port(), "/_pawl/v1/keys/" + job, looping));
+  for (const std::string& verb : verbs) {
+    Post again{.key = "", .body = first, .path = "/_pawl/v1/keys/" + job + "/" + verb};
+    again.headers = looping;
+    note("/_pawl/v1/keys/{key}/" + verb, "post", post(gateway.port(), again));
+  }
   // One key's life.
   const HttpAnswer granted = ask(gateway, "reserve", first);
   const std::string held = R"({"owner":"consumer-token-0001","fence":)" + fence_of(granted);
@@ -131,6 +143,9 @@ TEST_F(OpenApi, SaysWhatTheProgramAnswersAndNothingElse) {
   EXPECT_TRUE(until([&] { return see(small).status == 429; }));
   ask(small, "reserve", first, "secret-of-a", "a-first-new-key-1");
   EXPECT_EQ(ask(small, "reserve", first, "secret-of-a", "a-second-new-key-1").status, 429);
+  EXPECT_TRUE(until([&] {
+    return ask(gateway, "complete", R"({"owner":"consumer-token-0003","fence":1})").status == 429;
+  }));
   // The end of a key.
   const std::string late = "a-key-that-expires";
   const HttpAnswer last = ask(brief, "reserve", first, "secret-of-a", late);
