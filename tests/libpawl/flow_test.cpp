@@ -204,6 +204,55 @@ TEST_P(FlowsTest, AFailedCallIsSentAgainOnlyWhereThatIsSafe) {
   }
 }
 
+// What the second sending of a call hears, the first one having been lost.
+struct SecondWord {
+  int status;
+  const char* record;  // after the second try
+  int told_at_last;    // after a third one, which the provider answers with 201
+};
+
+TEST_P(FlowsTest, WhatASecondSendingHearsIsNotTakenForTheOutcomeOfTheFirst) {
+  const std::vector<SecondWord> words{
+      {409, "in_progress", 201}, {408, "in_progress", 201}, {425, "in_progress", 201},
+      {401, "in_progress", 201}, {502, "in_progress", 201}, {504, "in_progress", 201},
+      {410, "unknown", 409},     {422, "unknown", 409},     {402, "completed", 402},
+  };
+  FlowOptions options{.name = "payments"};
+  options.policy = default_policy(Profile::stripe);  // stores server errors: the route's own
+  for (const SecondWord& word : words) {
+    const std::string key = "flow-second-word-" + std::to_string(word.status);
+    sent.clear();
+    Flow flow(node, options);
+    const Outcome lost = Lost{Lost::How::reset, "reset"};
+    declare(flow, scripted({lost, answer(word.status), answer(201)}));
+    EXPECT_EQ(flow.handle("tenant-a", payment(key)).status, 503) << word.status;
+    flow.handle("tenant-a", payment(key));
+    EXPECT_EQ(status(key), word.record) << word.status;
+    const Response last = flow.handle("tenant-a", payment(key));
+    EXPECT_EQ(last.status, word.told_at_last) << word.status << last.body;
+    for (const std::string& used : sent) EXPECT_EQ(used, sent.front()) << word.status;
+  }
+}
+
+TEST_P(FlowsTest, AWordThatDecidesNothingIsLookedUpWhereItMayNotBeSentAgain) {
+  Destination provider = scripted({Lost{Lost::How::reset, "reset"}, answer(422)});
+  provider.look_up = [](const Call&) { return Response{201, {}, "ch_1"}; };
+  Flow flow(node, {.name = "payments"});
+  declare(flow, provider);
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 503);
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 201);
+  EXPECT_EQ(sent.size(), 2U);
+}
+
+TEST_P(FlowsTest, ADestinationSaysWhichStatusesAreFinal) {
+  Destination provider = scripted({answer(409)});
+  provider.final_statuses = {409};
+  Flow flow(node, {.name = "payments"});
+  declare(flow, provider);
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 201) << "recorded";
+  EXPECT_EQ(count("charged"), "1");
+}
+
 TEST_P(FlowsTest, ASenderThatThrowsMayHaveSent) {
   Destination provider;
   int calls = 0;
