@@ -54,7 +54,10 @@ Record taken_over(const Record& record, const Request& request, const Policy& po
   next.policy = policy;
   if (!mutant(Mutant::takeover_forgets_rules)) next.policy.fingerprint = rules_then;
   next.expires_at = std::max(record.expires_at, attempt.now + policy.retention);
-  if (request.stored) next.request = request.stored;
+  // Calls were made of the request as it is kept, and are made again of the same bytes: those of a
+  // retry mean the same but may be others.
+  const bool begun = record.request && !record.recovery_point.empty();
+  if (request.stored && !begun) next.request = request.stored;
   return next;
 }
 

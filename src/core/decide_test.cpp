@@ -340,5 +340,22 @@ TEST(DecideDeathTest, AnotherTenantsRecordIsNeverDecidedOn) {
   EXPECT_DEATH(std::ignore = decide(held, request, Policy{}, {Owner{"us"}, some_time()}), "scope");
 }
 
+// A retry means the same; its spaces, excluded fields and headers may be others.
+TEST(Decide, AFlowThatGotSomewhereGoesOnWithTheRequestItBeganWith) {
+  const StoredRequest first{"/v1/payments", {{"X-Trace", "1"}}, R"({"amount":1})"};
+  Record record = testing::an_in_progress_record();
+  record.policy.on_lease_expiry = OnLeaseExpiry::resume;
+  record.request = first;
+  Request retry = a_request();
+  retry.stored = StoredRequest{"/v1/payments", {{"X-Trace", "2"}}, R"({ "amount": 1 })"};
+  const Attempt attempt{.owner = Owner{"us"}, .now = testing::some_time() + 1h};
+  Policy flow;
+  flow.on_lease_expiry = OnLeaseExpiry::resume;
+  EXPECT_EQ(decide(record, retry, flow, attempt).next.value().request, retry.stored)
+      << "nothing was made of the first one";
+  record.recovery_point = "charge";
+  EXPECT_EQ(decide(record, retry, flow, attempt).next.value().request, first);
+}
+
 }  // namespace
 }  // namespace pawl

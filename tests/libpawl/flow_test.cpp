@@ -366,6 +366,37 @@ TEST_P(FlowsTest, OnlyListedHeadersAreKeptAndSeen) {
   EXPECT_EQ(seen[0].headers, (Headers{{"Content-Type", "application/json"}}));
 }
 
+// The provider compares what it gets under one key: a retry's own bytes would be another request.
+TEST_P(FlowsTest, ACallIsMadeAgainOfTheBytesItWasFirstMadeOf) {
+  FlowOptions options{.name = "payments"};
+  options.request_headers = {"Content-Type", "X-Trace"};
+  options.policy.fingerprint.exclude = {{{"sent_at"}}};
+  std::vector<std::string> bodies;
+  Destination provider;
+  provider.send = [&](const Call& call) -> Outcome {
+    bodies.push_back(call.request.body);
+    if (bodies.size() == 1) return Lost{Lost::How::reset, "reset"};
+    return answer(201);
+  };
+  Flow flow(node, options);
+  flow.local("create", [](Transaction&, const pawl::Run&) { return advance("charge"); });
+  flow.foreign(
+      "charge", provider,
+      [](const pawl::Run& run) {
+        const auto trace = find_header(run.request.headers, "X-Trace").value_or("");
+        return Outbound{.path = "/charges", .body = run.request.body + std::string(trace)};
+      },
+      [](Transaction&, const pawl::Run&, const Response& told) { return respond(told); });
+  HttpRequest first = payment("flow-key-00000001", R"({"amount":1,"sent_at":1})");
+  first.headers.push_back({"X-Trace", "one"});
+  HttpRequest retry = payment("flow-key-00000001", R"({ "sent_at": 2, "amount": 1 })");
+  retry.headers.push_back({"X-Trace", "two"});
+  EXPECT_EQ(flow.handle("tenant-a", first).status, 503);
+  EXPECT_EQ(flow.handle("tenant-a", retry).status, 201);
+  ASSERT_EQ(bodies.size(), 2U);
+  EXPECT_EQ(bodies[0], bodies[1]);
+}
+
 TEST_P(FlowsTest, APhaseThatGoesNowhereOrBackIsAnErrorThatNamesTheOthers) {
   Flow flow(node, {.name = "payments"});
   std::string next = "second";
