@@ -2,6 +2,7 @@
 
 #include "pawl/core/check.hpp"
 #include "pawl/core/decision.hpp"
+#include "pawl/core/half_done.hpp"
 #include "pawl/core/mutant.hpp"
 #include "pawl/core/overloaded.hpp"
 
@@ -49,6 +50,7 @@ Record taken_over(const Record& record, const Request& request, const Policy& po
   if (!mutant(Mutant::takeover_forgets_owner)) next.owner = attempt.owner;
   if (!mutant(Mutant::takeover_keeps_fence)) next.fence = Fence{record.fence.number + 1};
   next.attempt = record.attempt + 1;
+  next.route = request.route;  // whose phases it will be in, if it is a flow
   next.last_error.clear();
   const FingerprintRules rules_then = record.policy.fingerprint;  // they made the stored hash
   next.policy = policy;
@@ -63,6 +65,7 @@ Record taken_over(const Record& record, const Request& request, const Policy& po
 
 Verdict take_over(const Record& record, const Request& request, const Policy& policy,
                   const Attempt& attempt) {
+  if (belongs_elsewhere(record, request)) return {Undetermined{Duration{0}}, {}};
   Record next = taken_over(record, request, policy, attempt);
   if (status_of(next) == Status::pending) return {InFlight{Duration{0}, true}, std::move(next)};
   return {Execute{}, std::move(next)};
@@ -110,6 +113,18 @@ DecisionKind kind_of(const Decision& decision) {
                                [](const Undetermined&) { return DecisionKind::undetermined; },
                                [](const Gone&) { return DecisionKind::gone; }},
                     decision);
+}
+
+bool is_half_done(const Record& record) {
+  const Status status = status_of(record);
+  const bool open = status == Status::in_progress || status == Status::unknown ||
+                    status == Status::failed_retryable;
+  return open && !record.recovery_point.empty() && record.request &&
+         record.policy.on_lease_expiry == OnLeaseExpiry::resume;
+}
+
+bool belongs_elsewhere(const Record& record, const Request& request) {
+  return is_half_done(record) && (record.route != request.route || !request.stored);
 }
 
 Record first_record(const Request& request, const Policy& policy, const Attempt& attempt) {

@@ -357,5 +357,38 @@ TEST(Decide, AFlowThatGotSomewhereGoesOnWithTheRequestItBeganWith) {
   EXPECT_EQ(decide(record, retry, flow, attempt).next.value().request, first);
 }
 
+TEST(Decide, AHalfDoneFlowIsTakenOverByItselfAlone) {
+  Record record = testing::an_in_progress_record();
+  record.policy.on_lease_expiry = OnLeaseExpiry::resume;
+  record.request = StoredRequest{"/v1/payments", {}, "{}"};
+  record.recovery_point = "charge";
+  Request itself = a_request();
+  itself.stored = record.request;
+  Request no_flow = a_request();
+  Request other_flow = itself;
+  other_flow.route = "refunds";
+  const Attempt attempt{.owner = Owner{"us"}, .now = some_time() + 1h};
+  for (const State& state : {record.state, State{FailedRetryable{}}}) {
+    record.state = state;
+    EXPECT_EQ(decide(record, itself, Policy{}, attempt).decision, Decision{Execute{}});
+    for (const Request& other : {no_flow, other_flow}) {
+      const Verdict verdict = decide(record, other, Policy{}, attempt);
+      EXPECT_EQ(verdict.decision, Decision{Undetermined{}});
+      EXPECT_FALSE(verdict.next);
+    }
+  }
+}
+
+// Nothing has happened: whoever begins now must be found by its own completer.
+TEST(Decide, ATakeoverFromTheBeginningTakesTheRouteOfWhoeverBegins) {
+  Record record = testing::an_in_progress_record();
+  record.policy.on_lease_expiry = OnLeaseExpiry::resume;
+  record.request = StoredRequest{"/v1/payments", {}, "{}"};
+  Request other = a_request();
+  other.route = "refunds";
+  const Attempt attempt{.owner = Owner{"us"}, .now = some_time() + 1h};
+  EXPECT_EQ(decide(record, other, Policy{}, attempt).next.value().route, "refunds");
+}
+
 }  // namespace
 }  // namespace pawl

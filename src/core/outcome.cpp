@@ -4,6 +4,7 @@
 #include <array>
 
 #include "pawl/core/check.hpp"
+#include "pawl/core/half_done.hpp"
 #include "pawl/core/json.hpp"
 #include "pawl/core/mutant.hpp"
 #include "pawl/core/overloaded.hpp"
@@ -90,13 +91,6 @@ bool is_stored(const Header& header, const Headers& all) {
     }
     return false;
   });
-}
-
-// A flow that has got somewhere, and with whose request a worker can go on: releasing it would let
-// it be forgotten half done.
-bool is_half_done(const Record& held) {
-  return status_of(held) == Status::in_progress && !held.recovery_point.empty() && held.request &&
-         held.policy.on_lease_expiry == OnLeaseExpiry::resume;
 }
 
 std::string reason_of(const Outcome& outcome) {
@@ -234,7 +228,8 @@ Record settled(const Record& held, const Outcome& outcome, Instant now,
       name_resource(next, std::get<Answered>(outcome).response, options);
       break;
     case Settling::release:
-      if (is_half_done(held)) {
+      // Released, it would be forgotten half done.
+      if (status == Status::in_progress && is_half_done(held)) {
         abandon(next, "stopped: " + reason_of(outcome), now);
         break;
       }

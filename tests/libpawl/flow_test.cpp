@@ -414,6 +414,43 @@ TEST_P(FlowsTest, APhaseThatGoesNowhereOrBackIsAnErrorThatNamesTheOthers) {
   EXPECT_NE(log().find("99 is no final HTTP status"), std::string::npos) << log();
 }
 
+// As in a deployment that puts a flow in a handler's place, with the old version still running.
+TEST_P(FlowsTest, AMiddlewareLeavesAHalfDoneFlowAlone) {
+  Flow flow(node, {.name = "payments"});
+  declare(flow, scripted({answer(201)}));
+  finish_fails = true;
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 503);
+  int handled = 0;
+  const auto handler = [&](const HttpRequest&) {
+    ++handled;
+    return Response{201, {}, "again"};
+  };
+  for (const char* name : {"payments", "old-payments"}) {
+    Middleware old(node, {.name = name}, handler);
+    const Response told = old.handle("tenant-a", payment("flow-key-00000001"));
+    EXPECT_EQ(told.status, 503) << told.body;
+    EXPECT_EQ(header(told, "Retry-After"), "30");
+  }
+  EXPECT_EQ(handled, 0);
+  EXPECT_NE(log().find("was begun by the flow \"payments\""), std::string::npos) << log();
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 201);
+  EXPECT_EQ(sent.size(), 1U);
+}
+
+TEST_P(FlowsTest, AFlowLeavesAHalfDoneFlowOfAnotherNameAlone) {
+  Flow flow(node, {.name = "payments"});
+  declare(flow, scripted({answer(201)}));
+  finish_fails = true;
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 503);
+  Flow other(node, {.name = "payouts"});
+  declare(other, scripted({answer(201)}));  // its phases have the same names
+  EXPECT_EQ(other.handle("tenant-a", payment("flow-key-00000001")).status, 503);
+  EXPECT_EQ(count("finished"), "0");
+  EXPECT_NE(log().find("was begun by the flow \"payments\""), std::string::npos) << log();
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 201);
+  EXPECT_EQ(sent.size(), 1U);
+}
+
 TEST_P(FlowsTest, DeclarationsAreChecked) {
   Flow flow(node, {.name = "payments"});
   const auto done = [](Transaction&, const pawl::Run&) { return respond({200, {}, ""}); };
