@@ -24,7 +24,8 @@ State first_state(const Policy& policy, Instant now) {
 bool finished_past_retention(const Record& record, const Attempt& attempt) {
   const Status status = status_of(record);
   const bool finished = status == Status::completed || status == Status::failed_retryable;
-  return finished && attempt.clock_trusted && record.expires_at <= attempt.now;
+  return finished && !is_half_done(record) && attempt.clock_trusted &&
+         record.expires_at <= attempt.now;
 }
 
 bool same_meaning(const Record& record, const Request& request) {

@@ -57,6 +57,8 @@ Task<Instant> store_time_at_latest(NodeCore& node) {
   co_return node.engine().time().at_latest(node.clock().now());
 }
 
+// `recovery_point` must be true already, whatever becomes of the outcome: a renewal may write it
+// down before the outcome is, or instead of it.
 Task<StoreResult<Settlement>> settle(NodeCore& node, Lease& lease,
                                      std::optional<std::string> recovery_point,
                                      const Outcome& outcome) {
@@ -290,8 +292,8 @@ Response Passage::stop(const std::string& why, std::optional<std::string> recove
   return problem(node_, granted_.dialect, std::move(details));
 }
 
-// Only a finding leads out of `unknown`. If that is "not executed", the call is to be made afresh:
-// so the mark does not stay.
+// Only a finding leads out of `unknown`. The mark stays for whoever looks for the call, and until
+// it is found that it was not executed (core: `resolved`).
 Response Passage::give_up_unknown(const std::string& why) {
   std::string text = why;
   if (point_.sending) {
@@ -300,11 +302,9 @@ Response Passage::give_up_unknown(const std::string& why) {
   }
   node_.say(LogLevel::warning, "flow \"" + flow_.rules().name + "\": " +
                                    log_name(held_.scope, held_.key) + " is unknown: " + text);
-  Point unmarked = point_;
-  unmarked.sending.reset();
   const Outcome lost = Lost{Lost::How::timeout, text};
   const StoreResult<Settlement> settlement =
-      node_.run(settle(node_, *granted_.lease, encode(unmarked), lost));
+      node_.run(settle(node_, *granted_.lease, std::nullopt, lost));
   return render_settlement(node_, granted_, lost, settlement);
 }
 

@@ -13,6 +13,7 @@
 
 #include "pawl/async.hpp"
 #include "src/libpawl/derived_key.hpp"
+#include "src/libpawl/node_core.hpp"
 #include "testing/upstream_server.hpp"
 #include "tests/libpawl/node_fixture.hpp"
 
@@ -63,6 +64,24 @@ class FlowsTest : public NodeTest {
       return script[std::min(sent.size(), script.size()) - 1];
     };
     return provider;
+  }
+
+  // As if the store were away for those who write `unknown`, and for nobody else.
+  void refuse_unknown() {
+    node.transact([this](Database& database) {
+      if (!on_postgres()) {
+        database.execute(
+            "CREATE TRIGGER not_now BEFORE UPDATE ON keys WHEN NEW.status = 'unknown' "
+            "BEGIN SELECT RAISE(ABORT, 'not now'); END");
+        return;
+      }
+      database.execute(
+          "CREATE FUNCTION not_now() RETURNS trigger LANGUAGE plpgsql AS "
+          "'BEGIN RAISE EXCEPTION ''not now''; END'");
+      database.execute(
+          "CREATE TRIGGER not_now BEFORE UPDATE ON pawl.keys FOR EACH ROW "
+          "WHEN (NEW.status = 'unknown') EXECUTE FUNCTION not_now()");
+    });
   }
 
   static Outcome answer(int status, Headers headers = {}) {
@@ -253,6 +272,60 @@ TEST_P(FlowsTest, ADestinationSaysWhichStatusesAreFinal) {
   EXPECT_EQ(count("charged"), "1");
 }
 
+// A crash while `unknown` is still being written must not leave a record that says "never sent".
+TEST_P(FlowsTest, TheMarkStaysUntilUnknownIsDurable) {
+  const std::string table = keys_table();
+  refuse_unknown();
+  FlowOptions options{.name = "payments"};
+  options.policy.lease = 300ms;
+  Destination provider = scripted({Lost{Lost::How::reset, "reset"}});
+  provider.dedupes = false;
+  Flow flow(node, options);
+  declare(flow, provider);
+  std::future<Response> told = std::async(
+      std::launch::async, [&] { return flow.handle("tenant-a", payment("flow-key-00000001")); });
+  const auto is_over = [&] { return told.wait_for(0s) == std::future_status::ready; };
+  while (log().find(" is unknown: ") == std::string::npos) {
+    ASSERT_FALSE(is_over()) << told.get().body;
+  }
+  const std::string lease = "SELECT locked_until FROM " + table;
+  std::string before = ask(lease);
+  for (int renewals = 0; renewals < 3;) {  // a renewal writes all that the lease's record says
+    ASSERT_FALSE(is_over()) << "unknown was written, or given up";
+    const std::string now = ask(lease);
+    if (now != before) ++renewals;
+    before = now;
+    EXPECT_EQ(ask("SELECT count(*) FROM " + table + " WHERE recovery_point LIKE '%sending%'"), "1");
+  }
+  std::string drop = "DROP TRIGGER not_now";
+  if (on_postgres()) drop.append(" ON ").append(table);
+  node.transact([&](Database& database) { database.execute(drop); });
+  EXPECT_EQ(told.get().status, 504);
+  EXPECT_EQ(status("flow-key-00000001"), "unknown");
+}
+
+TEST_P(FlowsTest, WhatIsFoundNotExecutedIsSentByTheCompleterAndNothingBeforeItAgain) {
+  FlowOptions options{.name = "payments"};
+  options.policy.lease = 150ms;
+  options.policy.upstream_timeout = 100ms;
+  Destination provider = scripted({Lost{Lost::How::reset, "reset"}, answer(201)});
+  provider.dedupes = false;
+  Flow flow(node, options);
+  declare(flow, provider);
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 504);
+  ASSERT_EQ(status("flow-key-00000001"), "unknown");
+  detail::NodeCore& core = *node.core();
+  const auto resolve = [&](Finding finding) {
+    return core.run(core.engine().resolve(Scope{"lib:tenant-a"}, Key{"flow-key-00000001"},
+                                          std::move(finding), "ops", "asked the provider"));
+  };
+  while (!resolve(FoundNotExecuted{})) std::this_thread::yield();  // too early, at first
+  EXPECT_EQ(status("flow-key-00000001"), "in_progress");
+  while (flow.complete_abandoned().completed == 0) std::this_thread::yield();
+  EXPECT_EQ(sent.size(), 2U);
+  for (const char* fact : {"created", "charged", "finished"}) EXPECT_EQ(count(fact), "1") << fact;
+}
+
 TEST_P(FlowsTest, ASenderThatThrowsMayHaveSent) {
   Destination provider;
   int calls = 0;
@@ -288,7 +361,8 @@ TEST_P(FlowsTest, HttpDestinationsCarryTheDerivedKeyAndTellHowFarItGot) {
   server.stop();
   EXPECT_EQ(flow.handle("tenant-a", payment("flow-http-0000003")).status, 503);
   EXPECT_EQ(status("flow-http-0000003"), "in_progress") << "not one byte was sent";
-  EXPECT_EQ(ask("SELECT count(*) FROM " + keys_table() + " WHERE recovery_point LIKE '%sending%'"),
+  EXPECT_EQ(ask("SELECT count(*) FROM " + keys_table() +
+                " WHERE status = 'in_progress' AND recovery_point LIKE '%sending%'"),
             "0");
   for (const char* bad : {"", "ftp://x", "http://", "http://h:0", "http://h:x", "http://u@h"}) {
     EXPECT_THROW(http_destination(node, bad), std::invalid_argument) << bad;
