@@ -556,6 +556,41 @@ TEST_P(FlowsTest, NativeHandlesAreTheTransactionsOwnAndCommitIsNotTheirs) {
   EXPECT_NE(log().find("leave COMMIT and ROLLBACK to pawl"), std::string::npos) << log();
 }
 
+// Each statement after that would commit by itself, whatever becomes of the phase.
+TEST_P(FlowsTest, NothingIsWrittenAfterTheTransactionIsGone) {
+  if (!on_postgres()) {
+    node.transact([](Database& database) {
+      database.execute(
+          "CREATE TRIGGER all_back BEFORE INSERT ON facts WHEN NEW.name = 'all back' "
+          "BEGIN SELECT RAISE(ROLLBACK, 'all back'); END");
+    });
+  }
+  Flow flow(node, {.name = "payments"});
+  flow.local("only", [&](Transaction& tx, const pawl::Run& run) {
+    note(tx, "before", "");
+    const bool by_hand = on_postgres() || run.request.body == "[]";
+    try {
+      by_hand ? tx.execute("ROLLBACK") : note(tx, "all back", "");
+    } catch (const DatabaseError&) {
+      EXPECT_FALSE(by_hand);
+    }
+    try {
+      note(tx, "after", "1");
+    } catch (const DatabaseError&) {
+    }
+    note(tx, "after", "2");
+    return respond({200, {}, ""});
+  });
+  for (const char* body : {"{}", "[]"}) {
+    const std::string key =
+        std::string("flow-key-of-").append(body == std::string("[]") ? "list" : "object");
+    EXPECT_EQ(flow.handle("tenant-a", payment(key, body)).status, 503);
+    EXPECT_EQ(count("before"), "0");
+    EXPECT_EQ(count("after"), "0");
+  }
+  EXPECT_NE(log().find("leave COMMIT and ROLLBACK to pawl"), std::string::npos) << log();
+}
+
 TEST_P(FlowsTest, ValuesOfEveryKindGoInAndOut) {
   node.transact([](Database& database) {
     database.execute("CREATE TABLE kinds (n BIGINT, t TEXT, m TEXT)");
