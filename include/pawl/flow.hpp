@@ -99,6 +99,9 @@ struct Destination {
   // After a crash it is sent again only within that time; else it is looked up or `unknown`.
   bool dedupes = true;
   Duration dedupe_window = std::chrono::hours(24);
+  // Statuses from 400 on that are this side's final word wherever they come, although they often
+  // are not: 409 where it speaks of the order and never of the key. See docs/library.md.
+  std::vector<int> final_statuses = {};
 
   std::shared_ptr<detail::HttpCaller> http = {};  // see http_destination
 };

@@ -2,6 +2,7 @@
 
 #include "pawl/core/check.hpp"
 #include "pawl/core/decision.hpp"
+#include "pawl/core/half_done.hpp"
 #include "pawl/core/mutant.hpp"
 #include "pawl/core/overloaded.hpp"
 
@@ -23,7 +24,8 @@ State first_state(const Policy& policy, Instant now) {
 bool finished_past_retention(const Record& record, const Attempt& attempt) {
   const Status status = status_of(record);
   const bool finished = status == Status::completed || status == Status::failed_retryable;
-  return finished && attempt.clock_trusted && record.expires_at <= attempt.now;
+  return finished && !is_half_done(record) && attempt.clock_trusted &&
+         record.expires_at <= attempt.now;
 }
 
 bool same_meaning(const Record& record, const Request& request) {
@@ -49,18 +51,23 @@ Record taken_over(const Record& record, const Request& request, const Policy& po
   if (!mutant(Mutant::takeover_forgets_owner)) next.owner = attempt.owner;
   if (!mutant(Mutant::takeover_keeps_fence)) next.fence = Fence{record.fence.number + 1};
   next.attempt = record.attempt + 1;
+  next.route = request.route;  // whose phases it will be in, if it is a flow
   next.last_error.clear();
   const FingerprintRules rules_then = record.policy.fingerprint;  // they made the stored hash
   next.policy = policy;
   if (!mutant(Mutant::takeover_forgets_rules)) next.policy.fingerprint = rules_then;
   next.expires_at = std::max(record.expires_at, attempt.now + policy.retention);
-  if (request.stored) next.request = request.stored;
+  // Calls were made of the request as it is kept, and are made again of the same bytes: those of a
+  // retry mean the same but may be others.
+  const bool begun = record.request && !record.recovery_point.empty();
+  if (request.stored && !begun) next.request = request.stored;
   return next;
 }
 
 Verdict take_over(const Record& record, const Request& request, const Policy& policy,
                   const Attempt& attempt) {
   if (attempt.may_have_acted && record.owner == attempt.owner) return {Spent{}, {}};
+  if (belongs_elsewhere(record, request)) return {Undetermined{Duration{0}}, {}};
   Record next = taken_over(record, request, policy, attempt);
   if (status_of(next) == Status::pending) return {InFlight{Duration{0}, true}, std::move(next)};
   return {Execute{}, std::move(next)};
@@ -109,6 +116,18 @@ DecisionKind kind_of(const Decision& decision) {
                                [](const Gone&) { return DecisionKind::gone; },
                                [](const Spent&) { return DecisionKind::spent; }},
                     decision);
+}
+
+bool is_half_done(const Record& record) {
+  const Status status = status_of(record);
+  const bool open = status == Status::in_progress || status == Status::unknown ||
+                    status == Status::failed_retryable;
+  return open && !record.recovery_point.empty() && record.request &&
+         record.policy.on_lease_expiry == OnLeaseExpiry::resume;
+}
+
+bool belongs_elsewhere(const Record& record, const Request& request) {
+  return is_half_done(record) && (record.route != request.route || !request.stored);
 }
 
 Record first_record(const Request& request, const Policy& policy, const Attempt& attempt) {

@@ -357,5 +357,55 @@ TEST(DecideDeathTest, AnotherTenantsRecordIsNeverDecidedOn) {
   EXPECT_DEATH(std::ignore = decide(held, request, Policy{}, {Owner{"us"}, some_time()}), "scope");
 }
 
+// A retry means the same; its spaces, excluded fields and headers may be others.
+TEST(Decide, AFlowThatGotSomewhereGoesOnWithTheRequestItBeganWith) {
+  const StoredRequest first{"/v1/payments", {{"X-Trace", "1"}}, R"({"amount":1})"};
+  Record record = testing::an_in_progress_record();
+  record.policy.on_lease_expiry = OnLeaseExpiry::resume;
+  record.request = first;
+  Request retry = a_request();
+  retry.stored = StoredRequest{"/v1/payments", {{"X-Trace", "2"}}, R"({ "amount": 1 })"};
+  const Attempt attempt{.owner = Owner{"us"}, .now = testing::some_time() + 1h};
+  Policy flow;
+  flow.on_lease_expiry = OnLeaseExpiry::resume;
+  EXPECT_EQ(decide(record, retry, flow, attempt).next.value().request, retry.stored)
+      << "nothing was made of the first one";
+  record.recovery_point = "charge";
+  EXPECT_EQ(decide(record, retry, flow, attempt).next.value().request, first);
+}
+
+TEST(Decide, AHalfDoneFlowIsTakenOverByItselfAlone) {
+  Record record = testing::an_in_progress_record();
+  record.policy.on_lease_expiry = OnLeaseExpiry::resume;
+  record.request = StoredRequest{"/v1/payments", {}, "{}"};
+  record.recovery_point = "charge";
+  Request itself = a_request();
+  itself.stored = record.request;
+  Request no_flow = a_request();
+  Request other_flow = itself;
+  other_flow.route = "refunds";
+  const Attempt attempt{.owner = Owner{"us"}, .now = some_time() + 1h};
+  for (const State& state : {record.state, State{FailedRetryable{}}}) {
+    record.state = state;
+    EXPECT_EQ(decide(record, itself, Policy{}, attempt).decision, Decision{Execute{}});
+    for (const Request& other : {no_flow, other_flow}) {
+      const Verdict verdict = decide(record, other, Policy{}, attempt);
+      EXPECT_EQ(verdict.decision, Decision{Undetermined{}});
+      EXPECT_FALSE(verdict.next);
+    }
+  }
+}
+
+// Nothing has happened: whoever begins now must be found by its own completer.
+TEST(Decide, ATakeoverFromTheBeginningTakesTheRouteOfWhoeverBegins) {
+  Record record = testing::an_in_progress_record();
+  record.policy.on_lease_expiry = OnLeaseExpiry::resume;
+  record.request = StoredRequest{"/v1/payments", {}, "{}"};
+  Request other = a_request();
+  other.route = "refunds";
+  const Attempt attempt{.owner = Owner{"us"}, .now = some_time() + 1h};
+  EXPECT_EQ(decide(record, other, Policy{}, attempt).next.value().route, "refunds");
+}
+
 }  // namespace
 }  // namespace pawl

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "pawl/core/check.hpp"
+#include "pawl/core/half_done.hpp"
 #include "pawl/core/mutant.hpp"
 #include "pawl/core/named_in.hpp"
 #include "pawl/core/overloaded.hpp"
@@ -105,13 +106,6 @@ std::size_t bytes_of(const Headers& headers) {
   return bytes;
 }
 
-// A flow that has got somewhere, and with whose request a worker can go on: releasing it would let
-// it be forgotten half done.
-bool is_half_done(const Record& held) {
-  return status_of(held) == Status::in_progress && !held.recovery_point.empty() && held.request &&
-         held.policy.on_lease_expiry == OnLeaseExpiry::resume;
-}
-
 std::string reason_of(const Outcome& outcome) {
   return std::visit(
       Overloaded{[](const NotSent& failure) { return failure.why; },
@@ -163,12 +157,22 @@ Instant lease_end(const Record& record, Instant now) {
   return now;
 }
 
-// Its owner lets go of it: whoever comes next goes on at the recovery point.
+// Nobody holds it: whoever comes next goes on at the recovery point.
 void abandon(Record& record, std::string error, Instant now) {
-  const InProgress held = std::get<InProgress>(record.state);
-  const Instant until = std::max(held.locked_at, std::min(held.locked_until, now));
-  record.state = InProgress{.locked_at = held.locked_at, .locked_until = until};
+  InProgress left{.locked_at = now, .locked_until = now};
+  if (const auto* held = std::get_if<InProgress>(&record.state)) {
+    left.locked_at = held->locked_at;
+    left.locked_until = std::max(held->locked_at, std::min(held->locked_until, now));
+  }
+  record.state = left;
   record.last_error = std::move(error);
+}
+
+// What a recovery point says from '~' on is that a call may be out there, and comes last.
+std::string without_mark(const std::string& recovery_point) {
+  const std::size_t mark = recovery_point.find('~');
+  if (mark == std::string::npos || mark == 0) return recovery_point;
+  return recovery_point.substr(0, mark - 1);  // and the '?' or '&' before it
 }
 
 void doubt(Record& record, std::string error, Instant now) {
@@ -235,6 +239,7 @@ Record settled(const Record& held, const Outcome& outcome, Instant now,
       name_resource(next, std::get<Answered>(outcome).response, options);
       break;
     case Settling::release:
+      // Released, it would be forgotten half done.
       if (is_half_done(held)) {
         abandon(next, "stopped: " + reason_of(outcome), now);
         break;
@@ -276,7 +281,7 @@ std::optional<Record> swept(const Record& record, Instant now) {
 }
 
 std::optional<Reaped> reaped(const Record& record, Instant now) {
-  if (now < record.expires_at) return std::nullopt;
+  if (now < record.expires_at || is_half_done(record)) return std::nullopt;
   switch (status_of(record)) {
     case Status::in_progress:
     case Status::unknown: return mutant(Mutant::reap_unknown) ? Reaped{} : std::optional<Reaped>{};
@@ -319,7 +324,12 @@ Expected<Record, ResolveRefusal> resolved(const Record& record, const Finding& f
   if (early && !mutant(Mutant::resolved_too_early)) {
     return Unexpected{ResolveRefusal::too_early};
   }
-  release(next, std::string(found_not_executed), now);
+  if (is_half_done(record)) {  // earlier phases have happened: released, they would be forgotten
+    abandon(next, std::string(found_not_executed), now);
+    next.recovery_point = without_mark(record.recovery_point);
+  } else {
+    release(next, std::string(found_not_executed), now);
+  }
   return next;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "pawl/core/half_done.hpp"
 #include "pawl/core/json.hpp"
 #include "testing/builders.hpp"
 
@@ -15,6 +16,7 @@ namespace pawl {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::a_request;
 using testing::a_stored_response;
 using testing::an_in_progress_record;
 using testing::in_state;
@@ -201,6 +203,51 @@ TEST(Settled, AFlowThatGotSomewhereIsLeftToBeResumedNotReleased) {
   EXPECT_EQ(settled(held, NotSent{}, some_time() - 1s, {}).state,
             State(InProgress{some_time(), some_time()}));
   EXPECT_EQ(status_of(settled(held, Lost{}, now, {})), Status::unknown);
+}
+
+Record a_half_done_flow() {
+  Record record = an_in_progress_record();
+  record.policy.on_lease_expiry = OnLeaseExpiry::resume;
+  record.request = StoredRequest{"/v1/payments", {}, "{}"};
+  record.recovery_point = "charge";
+  return record;
+}
+
+// Released, it would be forgotten after its retention, and begun from its first phase again.
+TEST(Resolved, AHalfDoneFlowThatWasNotExecutedIsLeftToBeResumed) {
+  Record record = a_half_done_flow();
+  record.state = Unknown{some_time(), some_time()};
+  const Instant now = some_time() + 1h;
+  const auto left = resolved(record, FoundNotExecuted{}, Owner{"ops"}, now);
+  ASSERT_TRUE(left);
+  EXPECT_EQ(left->state, State(InProgress{now, now}));
+  EXPECT_EQ(left->recovery_point, "charge");
+  EXPECT_EQ(left->last_error, "resolved: not executed");
+  EXPECT_FALSE(broken_invariant(*left));
+  EXPECT_TRUE(claimed(*left, Attempt{.owner = Owner{"worker"}, .now = now}));
+}
+
+TEST(Resolved, ACallThatWasNotExecutedIsNotMarkedAsSentAnyMore) {
+  Record record = a_half_done_flow();
+  record.state = Unknown{some_time(), some_time()};
+  const auto left_at = [&](std::string point) {
+    record.recovery_point = std::move(point);
+    return resolved(record, FoundNotExecuted{}, Owner{"ops"}, some_time() + 1h)->recovery_point;
+  };
+  EXPECT_EQ(left_at("charge?~as=k&~sending=1"), "charge");
+  EXPECT_EQ(left_at("charge?payment=p&~as=k&~sending=1"), "charge?payment=p");
+  EXPECT_EQ(left_at("charge?payment=p"), "charge?payment=p");
+}
+
+TEST(Reaped, AHalfDoneFlowIsNeverForgotten) {
+  Record record = a_half_done_flow();
+  record.state = FailedRetryable{};
+  EXPECT_FALSE(reaped(record, record.expires_at + 1h));
+  Request retry = a_request();
+  retry.stored = record.request;
+  const Attempt late{.owner = Owner{"us"}, .now = record.expires_at + 1h};
+  EXPECT_EQ(decide(record, retry, Policy{}, late).next.value().recovery_point, "charge")
+      << "no new life";
 }
 
 TEST(Settled, ReleaseIsKeptForTheRetention) {

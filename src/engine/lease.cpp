@@ -82,7 +82,8 @@ Task<StoreResult<PassReport>> Engine::renew() {
   const BootTime asked = clock_.now();
   leases_.remove_if([&](const std::weak_ptr<Lease>& entry) {
     const std::shared_ptr<Lease> lease = entry.lock();
-    if (!lease || lease->lost || asked >= lease->renew_until) return true;
+    if (!lease || lease->lost) return true;
+    if (asked >= lease->renew_until) return false;  // unless its owner asks for more: a next phase
     const Duration left = lease->ends - asked;
     if (left * 3 <= lease->record->policy.lease * 2) due.push_back(lease);
     return false;

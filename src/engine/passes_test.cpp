@@ -36,6 +36,18 @@ TEST(Renew, KeepsALivingOwnersLeaseForAsLongAsItsUpstreamMayTake) {
   EXPECT_EQ(world.status(), Status::unknown);
 }
 
+// As a flow's next phase does, which has a time of its own.
+TEST(Renew, KeepsALeaseAgainWhoseOwnerAsksForMoreTime) {
+  World world;
+  Engine engine = world.node();
+  const std::shared_ptr<Lease> lease = engine.hold(reserved(world, engine));
+  lease->renew_until = world.clock.now() + 5s;
+  world.clock.advance(15s);
+  EXPECT_EQ(run(engine.renew())->seen, 0U);
+  lease->renew_until = world.clock.now() + 30s;
+  EXPECT_EQ(run(engine.renew())->changed, 1U);
+}
+
 TEST(Renew, LeavesALeaseAloneUntilAThirdOfItIsGone) {
   World world;
   Engine engine = world.node();

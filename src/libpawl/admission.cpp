@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "pawl/core/half_done.hpp"
+
 namespace pawl::detail {
 namespace {
 
@@ -9,6 +11,7 @@ using namespace std::chrono_literals;
 
 constexpr Duration store_retry_after = 1s;
 constexpr Duration unknown_retry_after = 5s;
+constexpr Duration foreign_retry_after = 30s;
 constexpr Duration wait_pause_first = 20ms;
 constexpr Duration wait_pause_max = 500ms;
 
@@ -83,6 +86,22 @@ RequestContent content_of(const HttpRequest& request) {
                         .query = query_of(request.target),
                         .content_type = find_header(request.headers, "Content-Type").value_or(""),
                         .body = request.body};
+}
+
+// Loudly: somebody has two things at work on the same requests.
+Response refuse_foreign(NodeCore& node, const RouteRules& rules, const Dialect& dialect,
+                        const Record& record) {
+  std::string why = "\"" + rules.name + "\": " + log_name(record.scope, record.key);
+  why.append(" was begun by the flow \"" + record.route +
+             "\", which alone can go on with it (at \"");
+  why.append(record.recovery_point.substr(0, record.recovery_point.find('?')));
+  why.append("\"). Nothing was done");
+  node.say(LogLevel::error, why);
+  ProblemDetails details{Problem::outcome_unknown,
+                         "The request was begun by another part or version of this service, which "
+                         "must finish it. Retry later with the same key and body.",
+                         503, foreign_retry_after};
+  return problem(node, dialect, std::move(details));
 }
 
 struct Identified {
@@ -177,6 +196,10 @@ Task<Admission> admit(NodeCore& node, const RouteRules& rules, std::string_view 
       granted.dialect.request_id = request_id(reserved->record);
       co_return granted;
     }
+    const bool foreign = kind == DecisionKind::undetermined &&
+                         status_of(reserved->record) != Status::unknown &&
+                         belongs_elsewhere(reserved->record, wanted.request);
+    if (foreign) co_return refuse_foreign(node, rules, wanted.dialect, reserved->record);
     const bool waits = kind == DecisionKind::in_flight &&
                        rules.policy.in_flight == WhenInFlight::wait &&
                        node.clock().now() + pause < give_up;

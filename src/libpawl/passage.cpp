@@ -2,6 +2,7 @@
 
 #include "pawl/core/json.hpp"
 #include "src/libpawl/derived_key.hpp"
+#include "src/libpawl/heard.hpp"
 #include "src/libpawl/http_caller.hpp"
 
 namespace pawl::detail {
@@ -56,6 +57,8 @@ Task<Instant> store_time_at_latest(NodeCore& node) {
   co_return node.engine().time().at_latest(node.clock().now());
 }
 
+// `recovery_point` must be true already, whatever becomes of the outcome: a renewal may write it
+// down before the outcome is, or instead of it.
 Task<StoreResult<Settlement>> settle(NodeCore& node, Lease& lease,
                                      std::optional<std::string> recovery_point,
                                      const Outcome& outcome) {
@@ -65,14 +68,6 @@ Task<StoreResult<Settlement>> settle(NodeCore& node, Lease& lease,
     lease.record = std::make_shared<const Record>(std::move(changed));
   }
   co_return co_await node.engine().settle(lease, outcome);
-}
-
-bool was_refused(const Outcome& outcome) {
-  const auto* answer = std::get_if<Answered>(&outcome);
-  if (answer == nullptr) return false;
-  const int status = answer->response.status;
-  return status == 429 ||
-         (status == 503 && find_header(answer->response.headers, "Retry-After").has_value());
 }
 
 std::string why_of(const Outcome& outcome) {
@@ -247,20 +242,21 @@ bool Passage::may_send_again(const Destination& destination) const {
 
 Passage::Step Passage::take_in(const Phase& phase, const Call& call, const Outcome& outcome,
                                const std::optional<std::string>& unmarked) {
-  const Run run = run_now();
-  if (const auto* answer = std::get_if<Answered>(&outcome)) {
-    if (classify(outcome, held_.policy) == Settling::complete) {
-      return commit(phase, [&](Transaction& transaction) {
-        return phase.record(transaction, run, answer->response);
-      });
-    }
+  const bool resent = !unmarked;
+  const Heard meaning = heard(outcome, phase.destination, held_.policy, resent);
+  if (meaning == Heard::answer) {
+    const Run run = run_now();
+    const Response& answer = std::get<Answered>(outcome).response;
+    return commit(phase,
+                  [&](Transaction& transaction) { return phase.record(transaction, run, answer); });
   }
   const std::string why = named(why_of(outcome));
-  const bool refused = was_refused(outcome) && held_.policy.on_refusal == OnRefusal::release;
-  if (std::holds_alternative<NotSent>(outcome) || refused) return stop(why, unmarked);
+  if (meaning == Heard::nothing) return stop(why, unmarked);
   const auto* lost = std::get_if<Lost>(&outcome);
   const int status = lost != nullptr && lost->how == Lost::How::timeout ? 504 : 503;
-  if (may_send_again(phase.destination)) return stop(why, std::nullopt, status);
+  if (meaning == Heard::undecided && may_send_again(phase.destination)) {
+    return stop(why, std::nullopt, status);
+  }
   return look_up(phase, call, why_of(outcome));
 }
 
@@ -296,8 +292,8 @@ Response Passage::stop(const std::string& why, std::optional<std::string> recove
   return problem(node_, granted_.dialect, std::move(details));
 }
 
-// Only a finding leads out of `unknown`. If that is "not executed", the call is to be made afresh:
-// so the mark does not stay.
+// Only a finding leads out of `unknown`. The mark stays for whoever looks for the call, and until
+// it is found that it was not executed (core: `resolved`).
 Response Passage::give_up_unknown(const std::string& why) {
   std::string text = why;
   if (point_.sending) {
@@ -306,11 +302,9 @@ Response Passage::give_up_unknown(const std::string& why) {
   }
   node_.say(LogLevel::warning, "flow \"" + flow_.rules().name + "\": " +
                                    log_name(held_.scope, held_.key) + " is unknown: " + text);
-  Point unmarked = point_;
-  unmarked.sending.reset();
   const Outcome lost = Lost{Lost::How::timeout, text};
   const StoreResult<Settlement> settlement =
-      node_.run(settle(node_, *granted_.lease, encode(unmarked), lost));
+      node_.run(settle(node_, *granted_.lease, std::nullopt, lost));
   return render_settlement(node_, granted_, lost, settlement);
 }
 

@@ -186,6 +186,7 @@ PostgresWork::~PostgresWork() {
 }
 
 Rows PostgresWork::query(const std::string& sql, const std::vector<Value>& parameters) {
+  demand_open();  // outside of it each statement would commit by itself
   const Parameters given(parameters);
   // Without parameters several statements may stand in one text.
   const Result result(parameters.empty()

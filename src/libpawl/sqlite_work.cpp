@@ -149,8 +149,8 @@ SqliteWork::~SqliteWork() {
 void SqliteWork::demand_open() {
   if (!connection_->in_transaction()) {
     throw DatabaseError("SQLITE_MISUSE",
-                        "the transaction was ended inside the phase; leave COMMIT and ROLLBACK to "
-                        "pawl");
+                        "the transaction was ended inside the phase, or rolled back by SQLite when "
+                        "an earlier statement failed; leave COMMIT and ROLLBACK to pawl");
   }
 }
 
@@ -159,6 +159,7 @@ Rows SqliteWork::query(const std::string& sql, const std::vector<Value>& paramet
   Rows rows;
   // Several statements in one text are run one after the other, as PostgreSQL does.
   while (*rest != '\0') {
+    demand_open();  // outside of it each statement would commit by itself
     sqlite3_stmt* raw = nullptr;
     if (sqlite3_prepare_v2(connection_->handle(), rest, -1, &raw, &rest) != SQLITE_OK) {
       fail(*connection_);

@@ -13,6 +13,7 @@
 
 #include "pawl/async.hpp"
 #include "src/libpawl/derived_key.hpp"
+#include "src/libpawl/node_core.hpp"
 #include "testing/upstream_server.hpp"
 #include "tests/libpawl/node_fixture.hpp"
 
@@ -63,6 +64,24 @@ class FlowsTest : public NodeTest {
       return script[std::min(sent.size(), script.size()) - 1];
     };
     return provider;
+  }
+
+  // As if the store were away for those who write `unknown`, and for nobody else.
+  void refuse_unknown() {
+    node.transact([this](Database& database) {
+      if (!on_postgres()) {
+        database.execute(
+            "CREATE TRIGGER not_now BEFORE UPDATE ON keys WHEN NEW.status = 'unknown' "
+            "BEGIN SELECT RAISE(ABORT, 'not now'); END");
+        return;
+      }
+      database.execute(
+          "CREATE FUNCTION not_now() RETURNS trigger LANGUAGE plpgsql AS "
+          "'BEGIN RAISE EXCEPTION ''not now''; END'");
+      database.execute(
+          "CREATE TRIGGER not_now BEFORE UPDATE ON pawl.keys FOR EACH ROW "
+          "WHEN (NEW.status = 'unknown') EXECUTE FUNCTION not_now()");
+    });
   }
 
   static Outcome answer(int status, Headers headers = {}) {
@@ -204,6 +223,109 @@ TEST_P(FlowsTest, AFailedCallIsSentAgainOnlyWhereThatIsSafe) {
   }
 }
 
+// What the second sending of a call hears, the first one having been lost.
+struct SecondWord {
+  int status;
+  const char* record;  // after the second try
+  int told_at_last;    // after a third one, which the provider answers with 201
+};
+
+TEST_P(FlowsTest, WhatASecondSendingHearsIsNotTakenForTheOutcomeOfTheFirst) {
+  const std::vector<SecondWord> words{
+      {409, "in_progress", 201}, {408, "in_progress", 201}, {425, "in_progress", 201},
+      {401, "in_progress", 201}, {502, "in_progress", 201}, {504, "in_progress", 201},
+      {410, "unknown", 409},     {422, "unknown", 409},     {402, "completed", 402},
+  };
+  FlowOptions options{.name = "payments"};
+  options.policy = default_policy(Profile::stripe);  // stores server errors: the route's own
+  for (const SecondWord& word : words) {
+    const std::string key = "flow-second-word-" + std::to_string(word.status);
+    sent.clear();
+    Flow flow(node, options);
+    const Outcome lost = Lost{Lost::How::reset, "reset"};
+    declare(flow, scripted({lost, answer(word.status), answer(201)}));
+    EXPECT_EQ(flow.handle("tenant-a", payment(key)).status, 503) << word.status;
+    flow.handle("tenant-a", payment(key));
+    EXPECT_EQ(status(key), word.record) << word.status;
+    const Response last = flow.handle("tenant-a", payment(key));
+    EXPECT_EQ(last.status, word.told_at_last) << word.status << last.body;
+    for (const std::string& used : sent) EXPECT_EQ(used, sent.front()) << word.status;
+  }
+}
+
+TEST_P(FlowsTest, AWordThatDecidesNothingIsLookedUpWhereItMayNotBeSentAgain) {
+  Destination provider = scripted({Lost{Lost::How::reset, "reset"}, answer(422)});
+  provider.look_up = [](const Call&) { return Response{201, {}, "ch_1"}; };
+  Flow flow(node, {.name = "payments"});
+  declare(flow, provider);
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 503);
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 201);
+  EXPECT_EQ(sent.size(), 2U);
+}
+
+TEST_P(FlowsTest, ADestinationSaysWhichStatusesAreFinal) {
+  Destination provider = scripted({answer(409)});
+  provider.final_statuses = {409};
+  Flow flow(node, {.name = "payments"});
+  declare(flow, provider);
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 201) << "recorded";
+  EXPECT_EQ(count("charged"), "1");
+}
+
+// A crash while `unknown` is still being written must not leave a record that says "never sent".
+TEST_P(FlowsTest, TheMarkStaysUntilUnknownIsDurable) {
+  const std::string table = keys_table();
+  refuse_unknown();
+  FlowOptions options{.name = "payments"};
+  options.policy.lease = 300ms;
+  Destination provider = scripted({Lost{Lost::How::reset, "reset"}});
+  provider.dedupes = false;
+  Flow flow(node, options);
+  declare(flow, provider);
+  std::future<Response> told = std::async(
+      std::launch::async, [&] { return flow.handle("tenant-a", payment("flow-key-00000001")); });
+  const auto is_over = [&] { return told.wait_for(0s) == std::future_status::ready; };
+  while (log().find(" is unknown: ") == std::string::npos) {
+    ASSERT_FALSE(is_over()) << told.get().body;
+  }
+  const std::string lease = "SELECT locked_until FROM " + table;
+  std::string before = ask(lease);
+  for (int renewals = 0; renewals < 3;) {  // a renewal writes all that the lease's record says
+    ASSERT_FALSE(is_over()) << "unknown was written, or given up";
+    const std::string now = ask(lease);
+    if (now != before) ++renewals;
+    before = now;
+    EXPECT_EQ(ask("SELECT count(*) FROM " + table + " WHERE recovery_point LIKE '%sending%'"), "1");
+  }
+  std::string drop = "DROP TRIGGER not_now";
+  if (on_postgres()) drop.append(" ON ").append(table);
+  node.transact([&](Database& database) { database.execute(drop); });
+  EXPECT_EQ(told.get().status, 504);
+  EXPECT_EQ(status("flow-key-00000001"), "unknown");
+}
+
+TEST_P(FlowsTest, WhatIsFoundNotExecutedIsSentByTheCompleterAndNothingBeforeItAgain) {
+  FlowOptions options{.name = "payments"};
+  options.policy.lease = 150ms;
+  options.policy.upstream_timeout = 100ms;
+  Destination provider = scripted({Lost{Lost::How::reset, "reset"}, answer(201)});
+  provider.dedupes = false;
+  Flow flow(node, options);
+  declare(flow, provider);
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 504);
+  ASSERT_EQ(status("flow-key-00000001"), "unknown");
+  detail::NodeCore& core = *node.core();
+  const auto resolve = [&](Finding finding) {
+    return core.run(core.engine().resolve(Scope{"lib:tenant-a"}, Key{"flow-key-00000001"},
+                                          std::move(finding), "ops", "asked the provider"));
+  };
+  while (!resolve(FoundNotExecuted{})) std::this_thread::yield();  // too early, at first
+  EXPECT_EQ(status("flow-key-00000001"), "in_progress");
+  while (flow.complete_abandoned().completed == 0) std::this_thread::yield();
+  EXPECT_EQ(sent.size(), 2U);
+  for (const char* fact : {"created", "charged", "finished"}) EXPECT_EQ(count(fact), "1") << fact;
+}
+
 TEST_P(FlowsTest, ASenderThatThrowsMayHaveSent) {
   Destination provider;
   int calls = 0;
@@ -239,7 +361,8 @@ TEST_P(FlowsTest, HttpDestinationsCarryTheDerivedKeyAndTellHowFarItGot) {
   server.stop();
   EXPECT_EQ(flow.handle("tenant-a", payment("flow-http-0000003")).status, 503);
   EXPECT_EQ(status("flow-http-0000003"), "in_progress") << "not one byte was sent";
-  EXPECT_EQ(ask("SELECT count(*) FROM " + keys_table() + " WHERE recovery_point LIKE '%sending%'"),
+  EXPECT_EQ(ask("SELECT count(*) FROM " + keys_table() +
+                " WHERE status = 'in_progress' AND recovery_point LIKE '%sending%'"),
             "0");
   for (const char* bad : {"", "ftp://x", "http://", "http://h:0", "http://h:x", "http://u@h"}) {
     EXPECT_THROW(http_destination(node, bad), std::invalid_argument) << bad;
@@ -317,6 +440,37 @@ TEST_P(FlowsTest, OnlyListedHeadersAreKeptAndSeen) {
   EXPECT_EQ(seen[0].headers, (Headers{{"Content-Type", "application/json"}}));
 }
 
+// The provider compares what it gets under one key: a retry's own bytes would be another request.
+TEST_P(FlowsTest, ACallIsMadeAgainOfTheBytesItWasFirstMadeOf) {
+  FlowOptions options{.name = "payments"};
+  options.request_headers = {"Content-Type", "X-Trace"};
+  options.policy.fingerprint.exclude = {{{"sent_at"}}};
+  std::vector<std::string> bodies;
+  Destination provider;
+  provider.send = [&](const Call& call) -> Outcome {
+    bodies.push_back(call.request.body);
+    if (bodies.size() == 1) return Lost{Lost::How::reset, "reset"};
+    return answer(201);
+  };
+  Flow flow(node, options);
+  flow.local("create", [](Transaction&, const pawl::Run&) { return advance("charge"); });
+  flow.foreign(
+      "charge", provider,
+      [](const pawl::Run& run) {
+        const auto trace = find_header(run.request.headers, "X-Trace").value_or("");
+        return Outbound{.path = "/charges", .body = run.request.body + std::string(trace)};
+      },
+      [](Transaction&, const pawl::Run&, const Response& told) { return respond(told); });
+  HttpRequest first = payment("flow-key-00000001", R"({"amount":1,"sent_at":1})");
+  first.headers.push_back({"X-Trace", "one"});
+  HttpRequest retry = payment("flow-key-00000001", R"({ "sent_at": 2, "amount": 1 })");
+  retry.headers.push_back({"X-Trace", "two"});
+  EXPECT_EQ(flow.handle("tenant-a", first).status, 503);
+  EXPECT_EQ(flow.handle("tenant-a", retry).status, 201);
+  ASSERT_EQ(bodies.size(), 2U);
+  EXPECT_EQ(bodies[0], bodies[1]);
+}
+
 TEST_P(FlowsTest, APhaseThatGoesNowhereOrBackIsAnErrorThatNamesTheOthers) {
   Flow flow(node, {.name = "payments"});
   std::string next = "second";
@@ -332,6 +486,43 @@ TEST_P(FlowsTest, APhaseThatGoesNowhereOrBackIsAnErrorThatNamesTheOthers) {
   next = "third";
   EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 503);
   EXPECT_NE(log().find("99 is no final HTTP status"), std::string::npos) << log();
+}
+
+// As in a deployment that puts a flow in a handler's place, with the old version still running.
+TEST_P(FlowsTest, AMiddlewareLeavesAHalfDoneFlowAlone) {
+  Flow flow(node, {.name = "payments"});
+  declare(flow, scripted({answer(201)}));
+  finish_fails = true;
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 503);
+  int handled = 0;
+  const auto handler = [&](const HttpRequest&) {
+    ++handled;
+    return Response{201, {}, "again"};
+  };
+  for (const char* name : {"payments", "old-payments"}) {
+    Middleware old(node, {.name = name}, handler);
+    const Response told = old.handle("tenant-a", payment("flow-key-00000001"));
+    EXPECT_EQ(told.status, 503) << told.body;
+    EXPECT_EQ(header(told, "Retry-After"), "30");
+  }
+  EXPECT_EQ(handled, 0);
+  EXPECT_NE(log().find("was begun by the flow \"payments\""), std::string::npos) << log();
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 201);
+  EXPECT_EQ(sent.size(), 1U);
+}
+
+TEST_P(FlowsTest, AFlowLeavesAHalfDoneFlowOfAnotherNameAlone) {
+  Flow flow(node, {.name = "payments"});
+  declare(flow, scripted({answer(201)}));
+  finish_fails = true;
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 503);
+  Flow other(node, {.name = "payouts"});
+  declare(other, scripted({answer(201)}));  // its phases have the same names
+  EXPECT_EQ(other.handle("tenant-a", payment("flow-key-00000001")).status, 503);
+  EXPECT_EQ(count("finished"), "0");
+  EXPECT_NE(log().find("was begun by the flow \"payments\""), std::string::npos) << log();
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 201);
+  EXPECT_EQ(sent.size(), 1U);
 }
 
 TEST_P(FlowsTest, DeclarationsAreChecked) {
@@ -362,6 +553,41 @@ TEST_P(FlowsTest, NativeHandlesAreTheTransactionsOwnAndCommitIsNotTheirs) {
   EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 200);
   EXPECT_EQ(count("native"), "1");
   EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000002", "[]")).status, 503);
+  EXPECT_NE(log().find("leave COMMIT and ROLLBACK to pawl"), std::string::npos) << log();
+}
+
+// Each statement after that would commit by itself, whatever becomes of the phase.
+TEST_P(FlowsTest, NothingIsWrittenAfterTheTransactionIsGone) {
+  if (!on_postgres()) {
+    node.transact([](Database& database) {
+      database.execute(
+          "CREATE TRIGGER all_back BEFORE INSERT ON facts WHEN NEW.name = 'all back' "
+          "BEGIN SELECT RAISE(ROLLBACK, 'all back'); END");
+    });
+  }
+  Flow flow(node, {.name = "payments"});
+  flow.local("only", [&](Transaction& tx, const pawl::Run& run) {
+    note(tx, "before", "");
+    const bool by_hand = on_postgres() || run.request.body == "[]";
+    try {
+      by_hand ? tx.execute("ROLLBACK") : note(tx, "all back", "");
+    } catch (const DatabaseError&) {
+      EXPECT_FALSE(by_hand);
+    }
+    try {
+      note(tx, "after", "1");
+    } catch (const DatabaseError&) {
+    }
+    note(tx, "after", "2");
+    return respond({200, {}, ""});
+  });
+  for (const char* body : {"{}", "[]"}) {
+    const std::string key =
+        std::string("flow-key-of-").append(body == std::string("[]") ? "list" : "object");
+    EXPECT_EQ(flow.handle("tenant-a", payment(key, body)).status, 503);
+    EXPECT_EQ(count("before"), "0");
+    EXPECT_EQ(count("after"), "0");
+  }
   EXPECT_NE(log().find("leave COMMIT and ROLLBACK to pawl"), std::string::npos) << log();
 }
 
