@@ -51,7 +51,7 @@ TEST_P(KeyApi, ReserveExecuteCompleteReplay) {
   const double left = std::stod(member_of(granted.body, "lease_seconds"));
   EXPECT_GT(left, 0);
   EXPECT_LE(left, 30);
-  EXPECT_THAT(granted.value("Pawl-Request-Id"), HasSubstr("req_"));
+  EXPECT_NE(granted.value("Pawl-Request-Id"), "");
   EXPECT_EQ(granted.value("Content-Type"), "application/json");
 
   const HttpAnswer running = reserve(gateway, theirs);
