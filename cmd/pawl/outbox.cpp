@@ -153,7 +153,7 @@ std::shared_ptr<Options> add_change(CLI::App& outbox, int& exit_code, OutboxActi
 
 void add_outbox(CLI::App& app, int& exit_code) {
   CLI::App* outbox =
-      app.add_subcommand("outbox", "See and settle calls that were promised to the outside");
+      app.add_subcommand("outbox", "See and settle calls promised to the outside");
   outbox->require_subcommand(1);
   outbox->footer(
       "Example: pawl outbox list --store sqlite:pawl.db --status dead\n"

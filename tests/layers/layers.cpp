@@ -21,6 +21,7 @@ const std::vector<Rule>& rules() {
       {"include/pawl/core/", {"pawl/core/"}},
       {"src/core/sha256.cpp", {"pawl/core/", "src/core/", "openssl/"}},
       {"src/core/", {"pawl/core/", "src/core/"}},
+      {"src/reconcile/", {"pawl/core/", "src/reconcile/"}},
       {"src/config/document.cpp", {"pawl/core/", "src/config/", "toml++/"}},
       {"src/config/address.cpp", {"pawl/core/", "src/config/", "arpa/inet.h"}},
       {"src/config/", {"pawl/core/", "src/config/"}},

@@ -1,0 +1,14 @@
+// What a provider knows a request by, where tenants share an account with it.
+#pragma once
+
+#include <string>
+
+#include "pawl/core/key.hpp"
+
+namespace pawl::reconcile {
+
+// A hash of scope and key: tenants must not collide at a provider. Never to be changed: providers
+// have seen it.
+std::string derived_key(const Scope& scope, const Key& key);
+
+}  // namespace pawl::reconcile

@@ -1,0 +1,49 @@
+// When to ask again, when to believe that nothing happened, and when to stop asking.
+#pragma once
+
+#include <cstdint>
+
+#include "pawl/core/record.hpp"
+#include "pawl/core/time.hpp"
+
+namespace pawl::reconcile {
+
+struct Patience {
+  // How long after the last moment it could act the source may still not show it.
+  Duration visibility_window = std::chrono::minutes(5);
+  int absent_confirmations = 2;  // how often in a row it must not be there, after that
+  int max_attempts = 20;
+  Duration backoff = std::chrono::seconds(10);  // doubled per attempt
+  Duration backoff_max = std::chrono::hours(1);
+};
+
+// From here on the source's "never seen" means something: the owner's request has ended, and what
+// it did has become visible.
+Instant quiet_at(const Record& unknown, const Patience& patience);
+
+// How far a case is, after a question that was begun at `asked_at`.
+struct Progress {
+  int attempts = 1;  // this one included
+  int absent = 0;    // before this one
+  Instant asked_at{};
+};
+
+// What an answer that completes nothing leads to.
+enum class Heard {
+  absent,   // the source has never seen it
+  still,    // the source knows it, and has no answer yet
+  nothing,  // no answer, or none that says anything
+};
+
+struct Step {
+  enum class What { release, again, give_up };
+  What what = What::again;
+  int absent = 0;
+  Instant next_at{};  // where it is asked again
+};
+
+// `chance`: any number; it makes the jitter.
+Step next_step(const Record& unknown, const Patience& patience, const Progress& progress,
+               Heard heard, Instant now, std::uint64_t chance);
+
+}  // namespace pawl::reconcile

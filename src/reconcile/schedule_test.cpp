@@ -1,0 +1,90 @@
+#include "src/reconcile/schedule.hpp"
+
+#include <gtest/gtest.h>
+
+namespace pawl::reconcile {
+namespace {
+
+using namespace std::chrono_literals;
+using What = Step::What;
+
+const Instant lease_end{std::chrono::seconds(1'700'000'000)};
+
+Record unknown() {
+  Record record;
+  record.policy.upstream_timeout = 30s;
+  record.state = Unknown{.reconcile_after = lease_end, .locked_until = lease_end};
+  return record;
+}
+
+Patience patience() {
+  Patience made;
+  made.visibility_window = 60s;
+  made.absent_confirmations = 2;
+  made.max_attempts = 5;
+  made.backoff = 10s;
+  made.backoff_max = 100s;
+  return made;
+}
+
+const Instant quiet = lease_end + 90s;
+
+TEST(Schedule, IsQuietWhenTheRequestHasEndedAndItsEffectsShow) {
+  EXPECT_EQ(quiet_at(unknown(), patience()), quiet);
+}
+
+// Over everything that decides: nothing but late and repeated absence releases a record.
+TEST(Schedule, OnlyAbsenceLateEnoughAndOftenEnoughReleases) {
+  for (const Heard heard : {Heard::absent, Heard::still, Heard::nothing}) {
+    for (const Duration after : {Duration{-1}, Duration{0}, Duration{60s}}) {
+      for (int absent = 0; absent <= 1; ++absent) {
+        for (int attempts = 1; attempts <= 7; ++attempts) {
+          const Instant asked = quiet + after;
+          const Step step =
+              next_step(unknown(), patience(), {attempts, absent, asked}, heard, asked + 1s, 12345);
+          const bool late = after >= Duration{0};
+          const bool release = heard == Heard::absent && late && absent == 1;
+          EXPECT_EQ(step.what == What::release, release);
+          const bool give_up = attempts >= 5 && late && heard != Heard::absent;
+          EXPECT_EQ(step.what == What::give_up, give_up);
+          if (step.what == What::again) {
+            EXPECT_GT(step.next_at, asked);
+            EXPECT_LE(step.next_at, asked + 1s + 100s);
+          }
+          const int counted = absent + (heard == Heard::absent && late ? 1 : 0);
+          EXPECT_EQ(step.absent, heard == Heard::still ? 0 : counted);
+        }
+      }
+    }
+  }
+}
+
+TEST(Schedule, BacksOffExponentiallyWithJitterUpToABound) {
+  const Instant now = quiet + 1s;
+  for (int attempts = 1; attempts < 5; ++attempts) {
+    const Duration whole = std::min<Duration>(10s * (1 << (attempts - 1)), 100s);
+    for (const std::uint64_t chance : {0ULL, 1ULL, 999'999'999ULL, ~0ULL}) {
+      const Step step =
+          next_step(unknown(), patience(), {attempts, 0, now}, Heard::nothing, now, chance);
+      EXPECT_GE(step.next_at, now + whole / 2);
+      EXPECT_LE(step.next_at, now + whole);
+    }
+  }
+}
+
+TEST(Schedule, AsksAgainAsSoonAsAnAbsenceCounts) {
+  Patience slow = patience();
+  slow.backoff = slow.backoff_max = std::chrono::hours(1);
+  const Step step = next_step(unknown(), slow, {1, 0, lease_end}, Heard::absent, lease_end + 1s, 0);
+  EXPECT_EQ(step.next_at, quiet);
+}
+
+TEST(Schedule, AStopBetweenTheQuestionAndItsAnswerDoesNotMakeAnEarlyAbsenceLate) {
+  Patience once = patience();
+  once.absent_confirmations = 1;
+  const Step step = next_step(unknown(), once, {1, 0, quiet - 1us}, Heard::absent, quiet + 1h, 0);
+  EXPECT_EQ(step.what, What::again);
+}
+
+}  // namespace
+}  // namespace pawl::reconcile

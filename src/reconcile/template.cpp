@@ -1,0 +1,141 @@
+#include "src/reconcile/template.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace pawl::reconcile {
+namespace {
+
+constexpr std::array<std::string_view, 4> names{"key", "scope", "resource_id", "derived_key"};
+
+const std::string& value_of(const Subject& subject, std::string_view name) {
+  if (name == "key") return subject.key;
+  if (name == "scope") return subject.scope;
+  if (name == "resource_id") return subject.resource_id;
+  return subject.derived_key;
+}
+
+void append_escaped(std::string& out, std::string_view text) {
+  static constexpr std::string_view digits = "0123456789ABCDEF";
+  for (const char c : text) {
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                       c == '-' || c == '_' || c == '~' || c == '.';
+    if (plain) {
+      out += c;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    out += '%';
+    out += digits[byte >> 4U];
+    out += digits[byte & 15U];
+  }
+}
+
+// A segment of dots would be taken for a step through the path; its escapes are not.
+std::string escaped(std::string_view text) {
+  if (text == ".") return "%2E";
+  if (text == "..") return "%2E%2E";
+  std::string out;
+  append_escaped(out, text);
+  return out;
+}
+
+bool looks_like_name(std::string_view text) {
+  return !text.empty() &&
+         std::ranges::all_of(text, [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
+}
+
+}  // namespace
+
+Expected<Template, std::string> parse_template(std::string_view text, bool pointers) {
+  Template result;
+  result.source = std::string(text);
+  std::string literal;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text[at] == '{' ? text.find('}', at) : std::string_view::npos;
+    const std::string_view inside =
+        end == std::string_view::npos ? std::string_view() : text.substr(at + 1, end - at - 1);
+    Template::Piece piece;
+    if (pointers && inside.starts_with('/')) {
+      Expected<json::Pointer, json::Error> pointer = json::parse_pointer(inside);
+      if (!pointer) {
+        return Unexpected{"{" + std::string(inside) +
+                          "} is no JSON pointer: " + pointer.error().what};
+      }
+      piece.is_pointer = true;
+      piece.at = std::move(*pointer);
+    } else if (looks_like_name(inside)) {
+      if (std::ranges::find(names, inside) == names.end()) {
+        return Unexpected{"{" + std::string(inside) +
+                          "} is not known; there are {key}, {scope}, {resource_id} and "
+                          "{derived_key}" +
+                          (pointers ? ", and JSON pointers like {/id}" : "")};
+      }
+      piece.name = std::string(inside);
+    } else {
+      literal += text[at++];
+      continue;
+    }
+    piece.literal = std::move(literal);
+    literal.clear();
+    result.pieces.push_back(std::move(piece));
+    at = end + 1;
+  }
+  Template::Piece last;
+  last.literal = std::move(literal);
+  result.pieces.push_back(std::move(last));
+  return result;
+}
+
+bool mentions(const Template& text, std::string_view name) {
+  return std::ranges::any_of(text.pieces, [&](const auto& piece) { return piece.name == name; });
+}
+
+std::string fill_url(const Template& text, const Subject& subject) {
+  std::string out;
+  for (const Template::Piece& piece : text.pieces) {
+    out += piece.literal;
+    if (!piece.name.empty()) out += escaped(value_of(subject, piece.name));
+  }
+  return out;
+}
+
+Expected<std::string, std::string> fill_json(const Template& text, const Subject& subject,
+                                             const json::Value& document) {
+  std::string out;
+  for (const Template::Piece& piece : text.pieces) {
+    out += piece.literal;
+    if (!piece.name.empty()) out += json::quote(value_of(subject, piece.name));
+    if (!piece.is_pointer) continue;
+    const json::Value* const found = json::resolve(document, piece.at);
+    if (found == nullptr) return Unexpected{"it has no " + json::to_text(piece.at)};
+    out += to_json(*found);
+  }
+  return out;
+}
+
+// As deep as json::read lets it be: 64 levels.
+std::string to_json(const json::Value& value) {
+  std::string out;
+  switch (value.kind) {
+    case json::Kind::null: return "null";
+    case json::Kind::boolean: return value.boolean ? "true" : "false";
+    case json::Kind::number: return value.text;
+    case json::Kind::string: return json::quote(value.text);
+    case json::Kind::array:
+      for (const json::Value& item : value.items) {
+        out.append(out.empty() ? "[" : ",").append(to_json(item));
+      }
+      return out.empty() ? "[]" : out + "]";
+    case json::Kind::object:
+      for (const json::Member& member : value.members) {
+        out.append(out.empty() ? "{" : ",").append(json::quote(member.name)).append(":");
+        out.append(to_json(member.value));
+      }
+      return out.empty() ? "{}" : out + "}";
+  }
+  return out;
+}
+
+}  // namespace pawl::reconcile

@@ -1,0 +1,49 @@
+// A text with gaps: a URL to ask at, or an answer to store.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pawl/core/expected.hpp"
+#include "pawl/core/json.hpp"
+
+namespace pawl::reconcile {
+
+// What the record gives to a template.
+struct Subject {
+  std::string key;
+  std::string scope;
+  std::string resource_id;
+  std::string derived_key;
+};
+
+// `{key}`, `{scope}`, `{resource_id}`, `{derived_key}`; in an answer also `{/pointer}`, a value of
+// the document it is made from. Any other brace is a brace, so that JSON can be written as it is.
+struct Template {
+  struct Piece {
+    std::string literal;  // before the gap
+    std::string name;     // of the gap; empty at the end, and where it is a pointer
+    json::Pointer at;
+    bool is_pointer = false;
+  };
+  std::vector<Piece> pieces;
+  std::string source;  // as it was written
+};
+
+// `pointers`: whether `{/pointer}` is one. The error is a phrase that names the gap.
+Expected<Template, std::string> parse_template(std::string_view text, bool pointers);
+
+bool mentions(const Template& text, std::string_view name);
+
+// For a URL: every value percent-encoded, so that no key can reach another path or parameter.
+std::string fill_url(const Template& text, const Subject& subject);
+
+// For a JSON body: every value as JSON, texts with their quotes. The error says what is missing.
+Expected<std::string, std::string> fill_json(const Template& text, const Subject& subject,
+                                             const json::Value& document);
+
+// A value as JSON: members in their order, numbers as they were written.
+std::string to_json(const json::Value& value);
+
+}  // namespace pawl::reconcile
