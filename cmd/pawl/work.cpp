@@ -47,7 +47,7 @@ int run(const Options& options) {
 void add_worker(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
-      app.add_subcommand("worker", "Work off async requests and the outbox; sweep, reap");
+      app.add_subcommand("worker", "Send async requests and the outbox; sweep, reap");
   command->footer(
       "pawl serve does all of this too; a worker of its own is for more of it, or for\n"
       "keeping it apart. Takes the same configuration. SIGTERM: finishes, exits 0.\n"
