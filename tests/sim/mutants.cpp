@@ -102,7 +102,7 @@ struct Shy {
 };
 constexpr std::array shy{Shy{Mutant::lapsed_lease_by_todays_policy, 1114},
                          Shy{Mutant::lease_end_is_optimistic, 1345},
-                         Shy{Mutant::orphan_given_up, 3856},
+                         Shy{Mutant::orphan_given_up, 7517},
                          Shy{Mutant::released_again, 1445},
                          Shy{Mutant::reaped_by_old_clock, 1955},
                          Shy{Mutant::stale_finding_accepted, 7466},
