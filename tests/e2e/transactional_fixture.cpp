@@ -1,14 +1,17 @@
 #include "tests/e2e/transactional_fixture.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 namespace pawl::e2e {
 namespace {
@@ -46,7 +49,9 @@ void ServiceProcess::start() {
   }
   ::setpgid(pid_, pid_);  // whoever is first: nobody may signal the group before it exists
   ::close(out[1]);
-  reader_ = std::thread([this, end = out[0]] { read_all(end); });
+  ::fcntl(out[0], F_SETFL, O_NONBLOCK);
+  said_ = out[0];
+  reader_ = std::thread([this] { listen(); });
   std::size_t ready = 0;
   const bool listens = until([&] {
     ready = 0;
@@ -67,29 +72,38 @@ void ServiceProcess::kill_hard() {
   pid_ = -1;
   reader_.join();  // the pipe's end: all of them are gone
   const std::lock_guard lock(mutex_);
+  ::close(std::exchange(said_, -1));
   std::erase_if(words_, [](const Word& word) { return word.point == "listening"; });
 }
 
-void ServiceProcess::read_all(int descriptor) {
-  std::string rest;
+void ServiceProcess::listen() {
+  pollfd said{.fd = said_, .events = POLLIN, .revents = 0};
+  while (true) {
+    ::poll(&said, 1, -1);
+    const std::lock_guard lock(mutex_);
+    if (!drain()) return;
+  }
+}
+
+bool ServiceProcess::drain() const {
   std::array<char, 4096> some{};
   ssize_t got = 0;
-  while ((got = ::read(descriptor, some.data(), some.size())) > 0) {
-    rest.append(some.data(), static_cast<std::size_t>(got));
-    for (std::size_t end = 0; (end = rest.find('\n')) != std::string::npos;
-         rest.erase(0, end + 1)) {
-      std::istringstream line(rest.substr(0, end));
+  while ((got = ::read(said_, some.data(), some.size())) > 0) {
+    rest_.append(some.data(), static_cast<std::size_t>(got));
+    for (std::size_t end = 0; (end = rest_.find('\n')) != std::string::npos;
+         rest_.erase(0, end + 1)) {
+      std::istringstream line(rest_.substr(0, end));
       Word word;
       line >> word.point >> word.key >> word.fence >> word.pid;
-      const std::lock_guard lock(mutex_);
       words_.push_back(std::move(word));
     }
   }
-  ::close(descriptor);
+  return got < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
 std::vector<ServiceProcess::Word> ServiceProcess::words() const {
   const std::lock_guard lock(mutex_);
+  if (said_ >= 0) drain();
   return words_;
 }
 

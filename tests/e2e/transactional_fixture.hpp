@@ -43,14 +43,19 @@ class ServiceProcess {
   static void kill_one(pid_t pid);
 
  private:
-  void read_all(int descriptor);
+  // Keeps the pipe from filling up. What the service said before it answered is in the pipe when
+  // the answer is here, so words() drains it too: nobody has to wait for this thread's turn.
+  void listen();
+  bool drain() const;  // under the mutex; false: the pipe's end
   [[nodiscard]] std::vector<Word> words() const;
 
   const std::string database_url_;
   pid_t pid_ = -1;
   std::uint16_t port_ = 0;
   mutable std::mutex mutex_;
-  std::vector<Word> words_;
+  int said_ = -1;             // the pipe, not blocking
+  mutable std::string rest_;  // a line that has not ended
+  mutable std::vector<Word> words_;
   std::thread reader_;
 };
 
