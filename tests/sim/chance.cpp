@@ -49,6 +49,7 @@ constexpr std::array<Kind, fault_kinds> kinds{{
     {Fault::upstream_declines, "upstream declines", 0.2},
     {Fault::hasty_operator, "hasty operator", 0.9},
     {Fault::stalled_finding, "node pauses with a finding in hand", 0.9},
+    {Fault::stalled_reaper, "node pauses with expired rows in hand", 0.9},
 }};
 
 constexpr bool in_order() {

@@ -66,6 +66,7 @@ enum class Fault {
   upstream_declines,
   hasty_operator,
   stalled_finding,
+  stalled_reaper,
   count
 };
 inline constexpr std::size_t fault_kinds = static_cast<std::size_t>(Fault::count);

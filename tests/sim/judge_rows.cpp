@@ -130,6 +130,11 @@ void Judge::check_same_fence(KeyStory& story, const Identity& identity, const Re
       story.executions[before.fence].forgiven = !before.policy.transactional;
     }
   }
+  // Whoever was told "accepted" waits for a worker: only somebody's answer may send them away.
+  if (from == Status::pending && to == Status::failed_retryable &&
+      !story.executions[before.fence].sent) {
+    violated("what was accepted and never sent is tried again", identity, step);
+  }
   if (to == Status::expired && now + clock_slack < before.expires_at) {
     violated("a finished record is kept for its retention", identity,
              "a tombstone before its time");

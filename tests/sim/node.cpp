@@ -45,7 +45,9 @@ Process::Fate Node::fate(const char* place) {
            (delicate &&
             (outside_.chaos.strikes(fault, stream_) || outside_.chaos.strikes(fault, stream_)));
   };
-  const bool stalls = finding_in_hand_ && outside_.chaos.strikes(Fault::stalled_finding, stream_);
+  const bool stalls =
+      (finding_in_hand_ && outside_.chaos.strikes(Fault::stalled_finding, stream_)) ||
+      (where == "store.past_retention" && outside_.chaos.strikes(Fault::stalled_reaper, stream_));
   if (stalls || strikes(Fault::pause)) {
     note("stops for " + in_seconds(length) + " s, waiting at " + place);
     run_->process->pause_until(outside_.scheduler.now() + length);
