@@ -36,14 +36,14 @@ struct EngineOptions {
 // What reserve found. On Execute the record is ours: in progress under our owner and fence.
 struct Reservation {
   Decision decision;
-  Record record;
+  SharedRecord record;
 };
 
 // A record we own, kept alive by `renew` until it is settled or given up.
 struct Lease {
   // in_progress, with the lease as last confirmed. Shared: a renewal puts another in its place
   // while the request that was sent under this one is still under way.
-  std::shared_ptr<const Record> record;
+  SharedRecord record;
   BootTime ends;         // by the node's own clock
   BootTime renew_until;  // past this a hung owner does not hold its key any longer
   bool lost = false;     // somebody else settled it or took it over
@@ -54,7 +54,7 @@ struct Lease {
 
 // What became of an execution.
 struct Settlement {
-  Record record;             // as it is stored now
+  SharedRecord record;       // as it is stored now
   bool recorded = false;     // our outcome is what is stored
   bool superseded = false;   // the fence had moved on: our outcome was kept as evidence
   bool uncommitted = false;  // a 2xx of a transactional route whose service did not complete
@@ -152,7 +152,7 @@ class Engine {
   Task<StoreResult<GrantWrite>> advance_for(Grant grant, Step step);
 
   // Starts keeping a reservation's lease. Hold it until settled; dropping it stops the renewal.
-  std::shared_ptr<Lease> hold(Record record);
+  std::shared_ptr<Lease> hold(SharedRecord record);
 
   // A worker's claim on a pending record, or on a flow whose lease is over: the lease under which
   // it may be executed. Nothing where somebody else was quicker, or where it is too late.

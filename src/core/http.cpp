@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
+
+#include "pawl/core/digits.hpp"
 
 namespace pawl {
 namespace {
@@ -29,14 +30,14 @@ std::string imf_fixdate(Instant instant) {
   const auto day = std::chrono::floor<std::chrono::days>(instant);
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss time(std::chrono::floor<std::chrono::seconds>(instant - day));
-  std::array<char, 64> text{};
-  const int size = std::snprintf(
-      text.data(), text.size(), "%s, %02u %s %04d %02d:%02d:%02d GMT",
-      days.at(std::chrono::weekday(day).c_encoding()), static_cast<unsigned>(date.day()),
-      months.at(static_cast<unsigned>(date.month()) - 1), static_cast<int>(date.year()),
-      static_cast<int>(time.hours().count()), static_cast<int>(time.minutes().count()),
-      static_cast<int>(time.seconds().count()));
-  return {text.data(), static_cast<std::size_t>(size)};
+  std::string text = days.at(std::chrono::weekday(day).c_encoding());
+  append_digits(text.append(", "), static_cast<unsigned>(date.day()), 2);
+  text.append(" ").append(months.at(static_cast<unsigned>(date.month()) - 1));
+  append_digits(text.append(" "), static_cast<int>(date.year()), 4);
+  append_digits(text.append(" "), time.hours().count(), 2);
+  append_digits(text.append(":"), time.minutes().count(), 2);
+  append_digits(text.append(":"), time.seconds().count(), 2);
+  return text.append(" GMT");
 }
 
 }  // namespace pawl

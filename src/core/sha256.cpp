@@ -59,11 +59,11 @@ Digest hmac_sha256(std::string_view secret, std::string_view bytes) {
 
 std::string hex(const Digest& digest) {
   constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  text.reserve(2 * digest.size());
+  std::string text(2 * digest.size(), '0');
+  char* out = text.data();
   for (const unsigned byte : digest) {
-    text.push_back(digits[byte >> 4]);
-    text.push_back(digits[byte & 0xF]);
+    *out++ = digits[byte >> 4];
+    *out++ = digits[byte & 0xF];
   }
   return text;
 }

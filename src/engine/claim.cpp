@@ -26,14 +26,14 @@ Task<StoreResult<std::shared_ptr<Lease>>> Engine::claim(const Record& pending) {
     Replacement change{*next, guard_of(pending), std::nullopt};
     const StoreResult<Written> written = co_await replace(std::move(change));
     if (written) {
-      result = written->mine ? hold(*written->current) : none;
-      if (!written->mine && mutant(Mutant::lost_claim_counts)) result = hold(*next);
+      result = written->mine ? hold(written->current) : none;
+      if (!written->mine && mutant(Mutant::lost_claim_counts)) result = hold(share(*next));
       in_doubt = false;
       break;
     }
     result = Unexpected{written.error()};
     if (written.error() != StoreError::in_doubt) break;
-    if (mutant(Mutant::claim_in_doubt_counts)) co_return hold(*next);
+    if (mutant(Mutant::claim_in_doubt_counts)) co_return hold(share(*next));
     in_doubt = true;
     co_await pause(round);  // the same owner asks again and learns the truth
   }

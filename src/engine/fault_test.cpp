@@ -49,8 +49,8 @@ int calls_of(const Play& play, const FailAt& fail) {
     const Guarded guarded = world.pay(engine, play.policy);
     if (const auto* done = std::get_if<Executed>(&guarded)) {
       if (done->settlement && done->settlement->recorded &&
-          status_of(done->settlement->record) == Status::completed) {
-        acknowledged = std::get<Completed>(done->settlement->record.state).response;
+          status_of(*done->settlement->record) == Status::completed) {
+        acknowledged = std::get<Completed>(done->settlement->record->state).response;
       }
     }
     if (const auto* refused = std::get_if<Refused>(&guarded)) {

@@ -55,12 +55,12 @@ Task<StoreResult<GrantWrite>> Engine::settle_for(Grant grant, const Outcome& out
   Record held = record;
   held.owner = grant.owner;
   Lease lease;
-  lease.record = std::make_shared<const Record>(std::move(held));
+  lease.record = share(std::move(held));
   lease.settle = std::move(options);
   lease.ends = status_of(record) == Status::in_progress ? lease_end(record) : clock_.now();
   StoreResult<Settlement> settlement = co_await settle(lease, outcome);
   if (!settlement) co_return Unexpected{settlement.error()};
-  co_return GrantWrite{settlement->recorded, std::move(settlement->record)};
+  co_return GrantWrite{settlement->recorded, *settlement->record};
 }
 
 bool is_evidence(const Grant& grant, const std::optional<Record>& found) {
@@ -116,7 +116,7 @@ Task<StoreResult<GrantWrite>> Engine::stay_alive(const Grant& grant,
     // Another call of the same owner may have moved the lease to the same end, and elsewhere.
     const bool done =
         written && written->mine && (!step || written->current->recovery_point == step->to);
-    if (done) co_return GrantWrite{true, written->current};
+    if (done) co_return GrantWrite{true, *written->current};
     if (written) continue;  // somebody was quicker: look again
     result = Unexpected{written.error()};
     if (written.error() != StoreError::in_doubt) break;

@@ -31,7 +31,7 @@ struct Held {
     EXPECT_TRUE(made.has_value());
     decision = kind_of(made->decision);
     if (decision != DecisionKind::execute) return std::nullopt;
-    const Record& record = made->record;
+    const Record& record = *made->record;
     return Grant{record.scope, record.key, record.owner, record.fence};
   }
   bool settle(const Grant& by, const Outcome& outcome) {
@@ -374,7 +374,7 @@ TEST(Grant, WhateverStoreCallFailsAConsumerActsOnce) {
           const StoreResult<Reservation> made = run(engine.reserve_for(owner, a_request(), {}));
           if (!made || kind_of(made->decision) != DecisionKind::execute) return;
           ++effects;
-          const Grant grant{made->record.scope, made->record.key, owner, made->record.fence};
+          const Grant grant{made->record->scope, made->record->key, owner, made->record->fence};
           for (int tries = 0; tries < 40; ++tries) {
             const StoreResult<GrantWrite> done = run(engine.settle_for(grant, answer(), {}));
             if (!done) continue;

@@ -30,7 +30,7 @@ Task<Executed> Engine::execute(std::shared_ptr<Lease> lease, Upstream& upstream)
   LeaseGate gate(*this, *lease);
   const BootTime deadline = clock_.now() + lease->record->policy.upstream_timeout;
   // A renewal may give the lease another record while the request is under way.
-  const std::shared_ptr<const Record> attempt = lease->record;
+  const SharedRecord attempt = lease->record;
   Outcome outcome = co_await upstream.send(*attempt, gate, deadline);
   StoreResult<Settlement> settlement = co_await settle(*lease, outcome);
   co_return Executed{std::move(outcome), std::move(settlement), lease};

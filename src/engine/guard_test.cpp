@@ -184,7 +184,7 @@ TEST(Guard, ATransactionalServicesCommitIsTheAnswerEvenWhereItSaysTheSame) {
     EXPECT_FALSE(settlement.recorded);
     EXPECT_FALSE(settlement.superseded);
     EXPECT_FALSE(settlement.uncommitted);
-    EXPECT_EQ(std::get<Completed>(settlement.record.state).response, stored);
+    EXPECT_EQ(std::get<Completed>(settlement.record->state).response, stored);
     EXPECT_EQ(world.metrics.count(Counter::completed_without_commit), 0U);
   }
 }
@@ -325,7 +325,7 @@ TEST(Guard, ASupersededOwnersClientIsNotToldAnotherRequestsAnswer) {
   const Guarded late = world.pay(slow, policy);
   const Settlement& settlement = *std::get<Executed>(late).settlement;
   EXPECT_TRUE(settlement.superseded);
-  EXPECT_EQ(settlement.record.fingerprint, testing::a_request().fingerprint);
+  EXPECT_EQ(settlement.record->fingerprint, testing::a_request().fingerprint);
 }
 
 TEST(Guard, AsyncRequestIsAcceptedAndNotSentByTheCaller) {

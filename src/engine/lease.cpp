@@ -42,15 +42,15 @@ BootTime Engine::lease_end(const Record& record) const {
   return now + std::min(locked_until - store_now, record.policy.lease);
 }
 
-std::shared_ptr<Lease> Engine::hold(Record record) {
-  PAWL_CHECK(std::holds_alternative<InProgress>(record.state));
+std::shared_ptr<Lease> Engine::hold(SharedRecord record) {
+  PAWL_CHECK(std::holds_alternative<InProgress>(record->state));
   const BootTime now = clock_.now();
   auto lease = std::make_shared<Lease>();
   lease->settle = options_.settle;
   lease->ends =
-      time_.trusted() ? lease_end(record) : now;  // then nothing is left until it is renewed
-  lease->renew_until = now + record.policy.upstream_timeout + options_.settle_timeout;
-  lease->record = std::make_shared<const Record>(std::move(record));
+      time_.trusted() ? lease_end(*record) : now;  // then nothing is left until it is renewed
+  lease->renew_until = now + record->policy.upstream_timeout + options_.settle_timeout;
+  lease->record = std::move(record);
   leases_.push_back(lease);
   return lease;
 }
@@ -61,7 +61,7 @@ bool Engine::apply_renewal(Lease& lease, const Replacement& sent,
   const bool assumed = !written && mutant(Mutant::renewal_in_doubt_counts);
   if ((!written && !assumed) || lease.lost) return false;
   if (assumed || written->mine || mutant(Mutant::lost_renewal_counts)) {
-    lease.record = std::make_shared<const Record>(sent.next);
+    lease.record = share(sent.next);
     if (time_.trusted()) lease.ends = lease_end(sent.next);
     return true;
   }
@@ -69,7 +69,7 @@ bool Engine::apply_renewal(Lease& lease, const Replacement& sent,
                           written->current->owner == lease.record->owner &&
                           status_of(*written->current) == Status::in_progress;
   if (still_ours) {  // an earlier renewal had arrived although nobody said so
-    lease.record = std::make_shared<const Record>(*written->current);
+    lease.record = written->current;
     return false;
   }
   lease.lost = true;

@@ -15,13 +15,13 @@ Record reserved(World& world, Engine& engine, const Policy& policy = {}) {
   StoreResult<Reservation> reservation = run(engine.reserve(a_request(), policy));
   PAWL_CHECK(reservation && kind_of(reservation->decision) == DecisionKind::execute);
   PAWL_CHECK(world.status() == Status::in_progress);
-  return reservation->record;
+  return *reservation->record;
 }
 
 TEST(Renew, KeepsALivingOwnersLeaseForAsLongAsItsUpstreamMayTake) {
   World world;
   Engine engine = world.node();
-  const std::shared_ptr<Lease> lease = engine.hold(reserved(world, engine));
+  const std::shared_ptr<Lease> lease = engine.hold(share(reserved(world, engine)));
   for (int tick = 0; tick < 3; ++tick) {
     world.clock.advance(10s);
     EXPECT_EQ(run(engine.renew())->changed, 1U);
@@ -40,7 +40,7 @@ TEST(Renew, KeepsALivingOwnersLeaseForAsLongAsItsUpstreamMayTake) {
 TEST(Renew, KeepsALeaseAgainWhoseOwnerAsksForMoreTime) {
   World world;
   Engine engine = world.node();
-  const std::shared_ptr<Lease> lease = engine.hold(reserved(world, engine));
+  const std::shared_ptr<Lease> lease = engine.hold(share(reserved(world, engine)));
   lease->renew_until = world.clock.now() + 5s;
   world.clock.advance(15s);
   EXPECT_EQ(run(engine.renew())->seen, 0U);
@@ -51,7 +51,7 @@ TEST(Renew, KeepsALeaseAgainWhoseOwnerAsksForMoreTime) {
 TEST(Renew, LeavesALeaseAloneUntilAThirdOfItIsGone) {
   World world;
   Engine engine = world.node();
-  const std::shared_ptr<Lease> lease = engine.hold(reserved(world, engine));
+  const std::shared_ptr<Lease> lease = engine.hold(share(reserved(world, engine)));
   world.clock.advance(9s);
   EXPECT_EQ(run(engine.renew())->seen, 0U);
   world.clock.advance(1s);
@@ -63,7 +63,7 @@ TEST(Renew, NoticesThatTheRecordWasTakenOver) {
   Engine engine = world.node();
   Policy policy;
   policy.on_lease_expiry = OnLeaseExpiry::retry;
-  const std::shared_ptr<Lease> lease = engine.hold(reserved(world, engine, policy));
+  const std::shared_ptr<Lease> lease = engine.hold(share(reserved(world, engine, policy)));
   world.clock.advance(31s);
   Engine other = world.node();
   world.pay(other, policy);
@@ -287,7 +287,7 @@ TEST(Claim, AnAbandonedFlowIsTakenOverOnceItsLeaseIsOverHoweverLate) {
   policy.on_lease_expiry = OnLeaseExpiry::resume;
   Request request = a_request();
   request.stored = StoredRequest{"/v1/payments", {}, "{}"};
-  const Record held = run(dead.reserve(request, policy))->record;
+  const Record held = *run(dead.reserve(request, policy))->record;
   ASSERT_TRUE(run(one.sync_time()));
   const auto early = run(one.claim(held));
   ASSERT_TRUE(early);
@@ -322,7 +322,7 @@ TEST(Renew, WritesEvenMicrosecondsSoThatAnAdvanceIsNeverTakenForIt) {
   World world;
   Engine engine = world.node();
   for (const Duration odd : {1us, 2us, 3us}) {
-    const std::shared_ptr<Lease> lease = engine.hold(reserved(world, engine));
+    const std::shared_ptr<Lease> lease = engine.hold(share(reserved(world, engine)));
     world.clock.advance(15s + odd);
     ASSERT_EQ(run(engine.renew())->changed, 1U);
     const auto held = std::get<InProgress>(world.record().state);

@@ -35,7 +35,7 @@ Task<StoreResult<Reservation>> Engine::reserve_as(Attempt attempt, const Request
       if (written.error() != StoreError::in_doubt) break;
       in_doubt = true;
       if (mutant(Mutant::in_doubt_is_granted)) {
-        co_return Reservation{Execute{}, first_record(request, policy, attempt)};
+        co_return Reservation{Execute{}, share(first_record(request, policy, attempt))};
       }
       co_await pause(round);
     }
@@ -48,7 +48,7 @@ Task<StoreResult<Reservation>> Engine::reserve_as(Attempt attempt, const Request
       verdict = decide(*written->current, request, policy, attempt);
     }
     if (verdict && !verdict->next) {
-      Record& current = *written->current;
+      const Record& current = *written->current;
       const bool ours_but_refused = current.owner == attempt.owner && !attempt.may_have_acted &&
                                     kind_of(verdict->decision) == DecisionKind::undetermined;
       if (!ours_but_refused) {
@@ -56,7 +56,7 @@ Task<StoreResult<Reservation>> Engine::reserve_as(Attempt attempt, const Request
         if (in_doubt && current.owner != attempt.owner)
           remember_orphan(request.scope, request.key, policy, attempt);
         metrics_.add(Counter::reserve, to_text(kind_of(verdict->decision)), 1);
-        co_return Reservation{std::move(verdict->decision), std::move(current)};
+        co_return Reservation{std::move(verdict->decision), written->current};
       }
       // Our own claim, swept before its acknowledgement reached us; nothing was sent under it.
       in_doubt = true;
@@ -79,7 +79,7 @@ Task<StoreResult<Reservation>> Engine::reserve_as(Attempt attempt, const Request
     written = co_await replace(std::move(change));
     if (written && written->mine) {
       metrics_.add(Counter::reserve, to_text(kind_of(verdict->decision)), 1);
-      co_return Reservation{std::move(verdict->decision), std::move(*written->current)};
+      co_return Reservation{std::move(verdict->decision), written->current};
     }
   }
   if (in_doubt) remember_orphan(request.scope, request.key, policy, attempt);
@@ -138,7 +138,7 @@ Task<StoreResult<std::optional<Reservation>>> Engine::look_at(const Request& req
   Verdict verdict = decide(**found, request, policy, attempt);
   if (verdict.next) co_return std::optional<Reservation>{};
   metrics_.add(Counter::reserve, to_text(kind_of(verdict.decision)), 1);
-  co_return std::optional<Reservation>{Reservation{std::move(verdict.decision), **found}};
+  co_return std::optional<Reservation>{Reservation{std::move(verdict.decision), share(**found)}};
 }
 
 // A reservation whose client was told 503. If it is there after all, it is released: not one byte

@@ -75,7 +75,7 @@ Instant Engine::settling_time(const Lease& lease) const {
 
 Task<StoreResult<Settlement>> Engine::settle(Lease& lease, const Outcome& outcome) {
   const BootTime deadline = clock_.now() + options_.settle_timeout;
-  std::shared_ptr<const Record> from = lease.record;
+  SharedRecord from = lease.record;
   const Fence fence = from->fence;
   for (int tries = 0;; ++tries) {
     const Record next = settled(*from, outcome, settling_time(lease), lease.settle);
@@ -89,7 +89,7 @@ Task<StoreResult<Settlement>> Engine::settle(Lease& lease, const Outcome& outcom
       const bool in_doubt = written.error() == StoreError::in_doubt;
       if (mutant(Mutant::answer_before_durable) ||
           (in_doubt && mutant(Mutant::settle_in_doubt_is_done))) {
-        co_return Settlement{next, true, false};
+        co_return Settlement{share(next), true, false};
       }
       // Whatever the error, asking again is harmless: the guard and the owner tell our own write.
       if (clock_.now() >= deadline) co_return Unexpected{written.error()};
@@ -99,7 +99,7 @@ Task<StoreResult<Settlement>> Engine::settle(Lease& lease, const Outcome& outcom
     if (written->mine) {
       lease.lost = true;  // no longer ours to renew
       if (committed_by_service(lease, *written->current)) {
-        co_return Settlement{*written->current, false, false};
+        co_return Settlement{written->current, false, false};
       }
       if (late) metrics_.add(Counter::late_answer, "", 1);
       const Settling settling = classify(outcome, from->policy);
@@ -109,11 +109,11 @@ Task<StoreResult<Settlement>> Engine::settle(Lease& lease, const Outcome& outcom
                                settling == Settling::complete &&
                                std::get<Answered>(outcome).response.status < 300;
       if (uncommitted) metrics_.add(Counter::completed_without_commit, "", 1);
-      co_return Settlement{std::move(*written->current), recorded, false, uncommitted};
+      co_return Settlement{written->current, recorded, false, uncommitted};
     }
     if (!written->current || written->current->fence != fence) {
       lease.lost = true;
-      if (mutant(Mutant::superseded_answer_is_told)) co_return Settlement{next, true, false};
+      if (mutant(Mutant::superseded_answer_is_told)) co_return Settlement{share(next), true, false};
       const StoreResult<Done> kept =
           co_await keep_late_evidence(*lease.record, outcome, lease.settle, deadline);
       if (!kept) co_return Unexpected{kept.error()};
@@ -122,20 +122,20 @@ Task<StoreResult<Settlement>> Engine::settle(Lease& lease, const Outcome& outcom
       const bool same_request =
           written->current && (written->current->fingerprint == from->fingerprint ||
                                mutant(Mutant::superseded_by_another_request));
-      co_return Settlement{same_request ? *written->current : *from, false, true};
+      co_return Settlement{same_request ? written->current : from, false, true};
     }
     if (!may_still_settle(*written->current)) {  // the service's own commit, or a resolve
       lease.lost = true;
-      co_return Settlement{*written->current, false, false};
+      co_return Settlement{written->current, false, false};
     }
     if (already_released(*written->current, outcome)) {
       lease.lost = true;
-      co_return Settlement{*written->current, true, false};
+      co_return Settlement{written->current, true, false};
     }
     // Renewed, swept or doubted meanwhile, and still under our fence: settle from there. Each turn
     // of this needs somebody else's write, so it ends; the deadline is for a store gone mad.
     if (clock_.now() >= deadline) co_return Unexpected{StoreError::contended};
-    from = std::make_shared<const Record>(std::move(*written->current));
+    from = written->current;
   }
 }
 

@@ -37,15 +37,15 @@ Response Gateway::render_guarded(Passage& passage, const Guarded& guarded) {
                                  const DecisionKind kind = kind_of(found.decision);
                                  passage.decided = kind;
                                  passage.line.decision = to_text(kind);
+                                 passage.request_id = kind == DecisionKind::replay
+                                                          ? pawl::request_id(*found.record)
+                                                          : new_request_id();
                                  if (kind == DecisionKind::replay) {
-                                   shared_.cache.keep(found.record);
+                                   shared_.cache.keep(*found.record, passage.request_id);
                                    shared_.metrics.replayed(/*from_memory=*/false);
                                  }
                                  if (kind == DecisionKind::misuse) shared_.metrics.misuse();
-                                 passage.request_id = kind == DecisionKind::replay
-                                                          ? pawl::request_id(found.record)
-                                                          : new_request_id();
-                                 return render(found.decision, found.record, passage.dialect());
+                                 return render(found.decision, *found.record, passage.dialect());
                                },
                                [&](const Executed& executed) {
                                  if (executed.settlement) {
@@ -80,21 +80,21 @@ Response Gateway::render_executed(Passage& passage, const Executed& executed) {
     return problem(passage, std::move(unknown));
   }
   const Settlement& settlement = *executed.settlement;
-  passage.request_id = pawl::request_id(settlement.record);
+  passage.request_id = pawl::request_id(*settlement.record);
   if (const auto* lost = std::get_if<Lost>(&executed.outcome)) passage.line.trouble = lost->why;
   if (const auto* none = std::get_if<NotSent>(&executed.outcome)) passage.line.trouble = none->why;
   if (settlement.uncommitted) passage.line.trouble = "a 2xx without pawl.complete";
-  shared_.cache.keep(settlement.record);
-  const auto* completed = std::get_if<Completed>(&settlement.record.state);
+  shared_.cache.keep(*settlement.record, passage.request_id);
+  const auto* completed = std::get_if<Completed>(&settlement.record->state);
   if (settlement.recorded || completed == nullptr) {
     if (settlement.superseded) {
       ProblemDetails unknown{Problem::outcome_unknown, "", 409, unknown_retry_after};
       return problem(passage, std::move(unknown));
     }
-    return render_outcome(executed.outcome, settlement.record, passage.dialect());
+    return render_outcome(executed.outcome, *settlement.record, passage.dialect());
   }
   // Somebody else settled it, or took it over and finished it: what is stored is the answer.
-  return render_stored(completed->response, settlement.record.expires_at, Delivery::original,
+  return render_stored(completed->response, settlement.record->expires_at, Delivery::original,
                        passage.dialect());
 }
 

@@ -149,9 +149,9 @@ Task<void> AsyncWorker::work_on(Record record) {
     http::UpstreamCall call(upstream_, stored, options);
     const Executed executed = co_await engine_.execute(*lease, call);
     if (executed.settlement) {
-      const Record& now = executed.settlement->record;
+      const Record& now = *executed.settlement->record;
       if (status_of(now) == Status::pending) try_later(identity, now.attempt);
-      shared_.cache.keep(now);
+      shared_.cache.keep(now, request_id(now));
     }
     LogLine line;
     line.client = "worker";

@@ -237,25 +237,25 @@ Response Gateway::render_reservation(Passage& passage, const Reservation& found)
   if (kind != DecisionKind::execute) shared_.metrics.duplicate(passage.scope.text);
   if (kind == DecisionKind::misuse) shared_.metrics.misuse();
   if (kind == DecisionKind::execute) {
-    passage.request_id = pawl::request_id(found.record);
+    passage.request_id = pawl::request_id(*found.record);
     JsonObject out;
     out.text("decision", word_of(kind));
-    describe_grant(out, found.record, engine_.time().at_latest(clock_.now()));
+    describe_grant(out, *found.record, engine_.time().at_latest(clock_.now()));
     return json_answer(201, out);
   }
   if (const auto* replay = std::get_if<Replay>(&found.decision)) {
     shared_.metrics.replayed(/*from_memory=*/false);
-    passage.request_id = pawl::request_id(found.record);
+    passage.request_id = pawl::request_id(*found.record);
     JsonObject out;
     out.text("decision", word_of(kind));
-    describe_grant(out, found.record, engine_.time().at_latest(clock_.now()));
-    out.raw("completed_at", timestamp(std::get<Completed>(found.record.state).completed_at));
-    out.raw("expires_at", timestamp(found.record.expires_at));
+    describe_grant(out, *found.record, engine_.time().at_latest(clock_.now()));
+    out.raw("completed_at", timestamp(std::get<Completed>(found.record->state).completed_at));
+    out.raw("expires_at", timestamp(found.record->expires_at));
     out.raw("response", stored_response(replay->response));
     return json_answer(200, out);
   }
   passage.request_id = new_request_id();
-  Response response = render(found.decision, found.record, passage.dialect());
+  Response response = render(found.decision, *found.record, passage.dialect());
   add_member(response, "decision", word_of(kind));
   return response;
 }

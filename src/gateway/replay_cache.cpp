@@ -42,14 +42,14 @@ std::shared_ptr<const Cached> ReplayCache::find(const Scope& scope, const Key& k
   return found->second->cached;
 }
 
-void ReplayCache::keep(const Record& record) {
+void ReplayCache::keep(const Record& record, std::string request_id) {
   const auto* completed = std::get_if<Completed>(&record.state);
   if (completed == nullptr || shard_bytes_max_ == 0) return;
   auto cached = std::make_shared<Cached>();
   cached->fingerprint = record.fingerprint;
   cached->rules = record.policy.fingerprint;
   cached->response = completed->response;
-  cached->request_id = pawl::request_id(record);
+  cached->request_id = std::move(request_id);
   cached->expires_at = record.expires_at;
   Entry entry;
   entry.name = name_of(record.scope, record.key);

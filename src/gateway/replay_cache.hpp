@@ -30,7 +30,7 @@ class ReplayCache {
 
   [[nodiscard]] std::shared_ptr<const Cached> find(const Scope& scope, const Key& key);
   // Only completed records are kept; anything else is ignored.
-  void keep(const Record& record);
+  void keep(const Record& record, std::string request_id);  // its own
   // All of it: something was purged.
   void clear();
   [[nodiscard]] std::size_t bytes() const;

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <chrono>
 
+#include "pawl/core/digits.hpp"
 #include "pawl/core/json.hpp"
 
 namespace pawl::gateway {
@@ -17,19 +18,23 @@ std::string timestamp() {
   const auto day = std::chrono::floor<std::chrono::days>(now);
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss time(now - day);
-  char text[32];
-  std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ",
-                static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                static_cast<unsigned>(date.day()), static_cast<int>(time.hours().count()),
-                static_cast<int>(time.minutes().count()), static_cast<int>(time.seconds().count()),
-                static_cast<int>(time.subseconds().count()));
-  return text;
+  std::string text;
+  append_digits(text, static_cast<int>(date.year()), 4);
+  append_digits(text.append("-"), static_cast<unsigned>(date.month()), 2);
+  append_digits(text.append("-"), static_cast<unsigned>(date.day()), 2);
+  append_digits(text.append("T"), time.hours().count(), 2);
+  append_digits(text.append(":"), time.minutes().count(), 2);
+  append_digits(text.append(":"), time.seconds().count(), 2);
+  append_digits(text.append("."), time.subseconds().count(), 3);
+  return text.append("Z");
 }
 
 std::string milliseconds(Duration duration) {
-  char text[24];
-  std::snprintf(text, sizeof text, "%.3f",
-                std::chrono::duration<double, std::milli>(duration).count());
+  const std::int64_t micros =
+      std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
+  std::string text;
+  append_digits(text, micros / 1000);
+  append_digits(text.append("."), micros % 1000, 3);
   return text;
 }
 

@@ -188,26 +188,26 @@ Task<Admission> admit(NodeCore& node, const RouteRules& rules, std::string_view 
     const DecisionKind kind = kind_of(reserved->decision);
     if (kind == DecisionKind::execute) {
       Granted granted;
-      granted.record = reserved->record;
+      granted.record = *reserved->record;
       granted.lease = node.engine().hold(reserved->record);
       granted.lease->settle = {rules.policy.response_bytes_max, rules.policy.resource_type,
                                rules.policy.resource_id};
       granted.dialect = wanted.dialect;
-      granted.dialect.request_id = request_id(reserved->record);
+      granted.dialect.request_id = request_id(*reserved->record);
       co_return granted;
     }
     const bool foreign = kind == DecisionKind::undetermined &&
-                         status_of(reserved->record) != Status::unknown &&
-                         belongs_elsewhere(reserved->record, wanted.request);
-    if (foreign) co_return refuse_foreign(node, rules, wanted.dialect, reserved->record);
+                         status_of(*reserved->record) != Status::unknown &&
+                         belongs_elsewhere(*reserved->record, wanted.request);
+    if (foreign) co_return refuse_foreign(node, rules, wanted.dialect, *reserved->record);
     const bool waits = kind == DecisionKind::in_flight &&
                        rules.policy.in_flight == WhenInFlight::wait &&
                        node.clock().now() + pause < give_up;
     if (!waits) {
       Dialect dialect = wanted.dialect;
       dialect.request_id =
-          kind == DecisionKind::replay ? request_id(reserved->record) : node.new_request_id();
-      co_return render(reserved->decision, reserved->record, dialect);
+          kind == DecisionKind::replay ? request_id(*reserved->record) : node.new_request_id();
+      co_return render(reserved->decision, *reserved->record, dialect);
     }
     co_await node.clock().sleep_until(node.clock().now() + pause);
     pause = std::min(pause * 2, wait_pause_max);
@@ -220,7 +220,7 @@ Response render_settlement(NodeCore& node, const Granted& granted, const Outcome
     // Durable before answered: what could not be written down is not told.
     return problem(node, granted.dialect, {Problem::outcome_unknown, "", 503, unknown_retry_after});
   }
-  const Record& stored = settlement->record;
+  const Record& stored = *settlement->record;
   const auto* completed = std::get_if<Completed>(&stored.state);
   if (completed != nullptr && !settlement->recorded) {
     // Somebody else settled it, or took it over and finished it: what is stored is the answer.

@@ -44,7 +44,7 @@ Task<Done> extend(NodeCore& node, Lease& lease) {
 
 Task<Done> take_over_record(Lease& lease, Record after) {
   if (status_of(after) == Status::in_progress) {
-    lease.record = std::make_shared<const Record>(std::move(after));
+    lease.record = share(std::move(after));
   } else {
     lease.lost = true;  // nothing left to renew
   }
@@ -65,7 +65,7 @@ Task<StoreResult<Settlement>> settle(NodeCore& node, Lease& lease,
   if (recovery_point) {
     Record changed = *lease.record;
     changed.recovery_point = std::move(*recovery_point);
-    lease.record = std::make_shared<const Record>(std::move(changed));
+    lease.record = share(std::move(changed));
   }
   co_return co_await node.engine().settle(lease, outcome);
 }
@@ -281,7 +281,7 @@ Response Passage::stop(const std::string& why, std::optional<std::string> recove
   const Outcome stopped = NotSent{why};
   const StoreResult<Settlement> settlement =
       node_.run(settle(node_, *granted_.lease, std::move(recovery_point), stopped));
-  if (settlement && std::holds_alternative<Completed>(settlement->record.state)) {
+  if (settlement && std::holds_alternative<Completed>(settlement->record->state)) {
     completed_ = true;  // a commit that was in doubt, or somebody who was quicker
     return render_settlement(node_, granted_, stopped, settlement);
   }

@@ -75,7 +75,7 @@ TEST_P(StoreContract, ReplaceOfAMissingRowSaysSo) {
   const Record row = held();
   const Written written = client_.replace(in_state(row, Status::completed), guard_of(row));
   EXPECT_FALSE(written.mine);
-  EXPECT_FALSE(written.current.has_value());
+  EXPECT_EQ(written.current, nullptr);
   EXPECT_FALSE(client_.find(row).has_value());
 }
 
@@ -172,7 +172,7 @@ TEST_P(StoreContract, ABatchOfReplacementsAnswersEachInItsPlace) {
   EXPECT_TRUE(written[1].mine);
   EXPECT_TRUE(same(written[1].current, batch[1].next));
   EXPECT_FALSE(written[2].mine);
-  EXPECT_FALSE(written[2].current.has_value());
+  EXPECT_EQ(written[2].current, nullptr);
   EXPECT_TRUE(written[3].mine);
   EXPECT_TRUE(same(written[3].current, batch[3].next));
 }

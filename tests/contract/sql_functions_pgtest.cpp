@@ -240,7 +240,7 @@ TEST_F(SqlFunctions, TheGatewayAnswersWithWhatTheServiceCommitted) {
   const StoreResult<Settlement>& settlement = std::get<Executed>(guarded).settlement;
   ASSERT_TRUE(settlement);
   EXPECT_FALSE(settlement->recorded);
-  EXPECT_EQ(std::get<Completed>(settlement->record.state).response.body, "stored");
+  EXPECT_EQ(std::get<Completed>(settlement->record->state).response.body, "stored");
   EXPECT_EQ(metrics.count(Counter::completed_without_commit), 0U);
 }
 

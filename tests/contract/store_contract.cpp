@@ -90,6 +90,10 @@ auto insist(Ask ask) {
   return ::testing::AssertionFailure() << "found no row, wanted " << name_of(wanted);
 }
 
+::testing::AssertionResult same(const SharedRecord& found, const Record& wanted) {
+  return same(found ? std::optional(*found) : std::nullopt, wanted);
+}
+
 ::testing::AssertionResult same(const std::vector<Record>& found,
                                 const std::vector<Record>& wanted) {
   if (found == wanted) return ::testing::AssertionSuccess();

@@ -41,6 +41,7 @@ inline std::string store_name(const ::testing::TestParamInfo<testing::StoreUnder
 // Says which fields differ, where gtest would print bytes.
 ::testing::AssertionResult same(const Record& found, const Record& wanted);
 ::testing::AssertionResult same(const std::optional<Record>& found, const Record& wanted);
+::testing::AssertionResult same(const SharedRecord& found, const Record& wanted);
 ::testing::AssertionResult same(const std::vector<Record>& found,
                                 const std::vector<Record>& wanted);
 

@@ -52,9 +52,9 @@ Answer answer_of_execution(const Executed& executed) {
     return answer;
   }
   const Settlement& settlement = *executed.settlement;
-  answer.fence = settlement.record.fence;
-  const bool is_completed = status_of(settlement.record) == Status::completed;
-  if (is_completed && !settlement.recorded) return stored_answer(settlement.record);
+  answer.fence = settlement.record->fence;
+  const bool is_completed = status_of(*settlement.record) == Status::completed;
+  if (is_completed && !settlement.recorded) return stored_answer(*settlement.record);
   if (settlement.superseded) {
     answer.said = Said::in_flight;
     return answer;
@@ -112,16 +112,16 @@ Answer Node::answer_of(Run& run, const Exchange& exchange, const Guarded& guarde
   if (const auto* executed = std::get_if<Executed>(&guarded)) {
     answer = answer_of_execution(*executed);
     if (answer.said == Said::final_answer) {
-      remember(run, exchange, answer, executed->settlement->record.expires_at);
+      remember(run, exchange, answer, executed->settlement->record->expires_at);
     }
     return answer;
   }
   const Reservation& found = std::get<Refused>(guarded).reservation;
-  answer.fence = found.record.fence;
+  answer.fence = found.record->fence;
   std::visit(Overloaded{[&](const Execute&) {},
                         [&](const Replay&) {
-                          answer = stored_answer(found.record);
-                          remember(run, exchange, answer, found.record.expires_at);
+                          answer = stored_answer(*found.record);
+                          remember(run, exchange, answer, found.record->expires_at);
                         },
                         [&](const InFlight& busy) {
                           answer.said = Said::in_flight;

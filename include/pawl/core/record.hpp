@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -116,6 +117,13 @@ struct Record {
 
   friend bool operator==(const Record&, const Record&) = default;
 };
+
+// As it was read or written. Nobody changes it, so whoever has to do with it may hold on to it: a
+// record is large, and passes through many hands.
+using SharedRecord = std::shared_ptr<const Record>;
+inline SharedRecord share(Record record) {
+  return std::make_shared<const Record>(std::move(record));
+}
 
 inline Status status_of(const Record& record) { return status_of(record.state); }
 

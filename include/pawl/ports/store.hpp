@@ -45,8 +45,8 @@ using StoreResult = Expected<T, StoreError>;
 // whose acknowledgement was lost; told by fence, owner, status and lease.
 struct Written {
   bool mine = false;
-  // The row afterwards. Absent only where a replace found no row at all.
-  std::optional<Record> current;
+  // The row afterwards. Null only where a replace found no row at all.
+  SharedRecord current;
   // The store's clock at some moment between the call and its return.
   Instant store_time;
 };

@@ -26,7 +26,7 @@ Task<std::vector<StoreResult<Written>>> MemoryStore::insert_or_read(std::vector<
     const Identity identity{record.scope, record.key};
     const auto [row, inserted] = records_.try_emplace(identity, record);
     const bool mine = inserted || is_own_write(row->second, record);
-    results.emplace_back(Written{mine, row->second, clock_()});
+    results.emplace_back(Written{mine, share(row->second), clock_()});
   }
   co_return results;
 }
@@ -38,14 +38,15 @@ Task<std::vector<StoreResult<Written>>> MemoryStore::replace(std::vector<Replace
     check_writable(change.next);
     const auto row = records_.find({change.next.scope, change.next.key});
     if (row == records_.end()) {
-      results.emplace_back(Written{false, std::nullopt, clock_()});
+      results.emplace_back(Written{false, nullptr, clock_()});
       continue;
     }
     if (holds(change.expected, row->second)) {
       row->second = change.next;
       if (change.audit) audit_.emplace_back(change.next.key, *change.audit);
     }
-    results.emplace_back(Written{is_own_write(row->second, change.next), row->second, clock_()});
+    results.emplace_back(
+        Written{is_own_write(row->second, change.next), share(row->second), clock_()});
   }
   co_return results;
 }

@@ -27,7 +27,7 @@ bool needs_whole_write(const Write& write, const Record& current) {
 StoreResult<Written> written(const Write& write, const std::optional<Record>& current,
                              Instant now) {
   if (!current) return Unexpected{StoreError::unreadable};
-  return Written{is_own_write(*current, write.next), current, now};
+  return Written{is_own_write(*current, write.next), share(*current), now};
 }
 
 }  // namespace
@@ -54,14 +54,16 @@ Writes answer(const Writes& batch, Instant now, std::span<const Rows> results) {
     done.emplace(identity_in(results[0], row),
                  inserting ? bytes_of(results[0].text(row, 2)) : std::string());
   }
-  std::map<std::string, const Record*> as_written;
+  std::map<std::string_view, SharedRecord> as_written;
   Writes unclear;
   for (const auto& write : batch) {
     const auto won = done.find(write->identity);
     if (won != done.end() && (!inserting || won->second == write->next.owner.text)) {
       // The same record twice in a batch: both are told that it is theirs.
-      const Record& first = *as_written.try_emplace(write->identity, &write->next).first->second;
-      write->answer(Written{is_own_write(first, write->next), first, now});
+      SharedRecord& first = as_written[write->identity];
+      const bool mine = !first || is_own_write(*first, write->next);
+      if (!first) first = share(std::move(write->next));
+      write->answer(Written{mine, first, now});
     } else {
       unclear.push_back(write);
     }
@@ -80,7 +82,7 @@ Writes answer_again(const Writes& writes, const std::vector<Rows>& results) {
       if (write->kind == WriteKind::insert) {
         again.push_back(write);
       } else {
-        write->answer(Written{false, std::nullopt, now});
+        write->answer(Written{false, nullptr, now});
       }
     } else if (row->second && needs_whole_write(*write, *row->second)) {
       again.push_back(write);

@@ -54,10 +54,10 @@ int InsertWrite::apply(Session& session, Instant) {
 
 StoreResult<Written> InsertWrite::result(Instant store_time) && {
   if (error) return Unexpected{*error};
-  if (inserted_) return Written{true, std::move(fresh_), store_time};
+  if (inserted_) return Written{true, share(std::move(fresh_)), store_time};
   if (!current_) return Unexpected{StoreError::unreadable};
   const bool mine = is_own_write(*current_, fresh_);
-  return Written{mine, std::move(current_), store_time};
+  return Written{mine, share(std::move(*current_)), store_time};
 }
 
 ReplaceWrite::ReplaceWrite(Replacement change)
@@ -97,11 +97,11 @@ int ReplaceWrite::write_audit(Session& session, Instant now) {
 
 StoreResult<Written> ReplaceWrite::result(Instant store_time) && {
   if (error) return Unexpected{*error};
-  if (replaced_) return Written{true, std::move(change_.next), store_time};
-  if (!found_) return Written{false, std::nullopt, store_time};
+  if (replaced_) return Written{true, share(std::move(change_.next)), store_time};
+  if (!found_) return Written{false, nullptr, store_time};
   if (!current_) return Unexpected{StoreError::unreadable};
   const bool mine = is_own_write(*current_, change_.next);
-  return Written{mine, std::move(current_), store_time};
+  return Written{mine, share(std::move(*current_)), store_time};
 }
 
 EraseWrite::EraseWrite(Erasure erasure) : erasure_(std::move(erasure)) {
