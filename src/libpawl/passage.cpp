@@ -57,6 +57,32 @@ Task<Instant> store_time_at_latest(NodeCore& node) {
   co_return node.engine().time().at_latest(node.clock().now());
 }
 
+// What of a window must be left for the first byte of a call that may be out there already: the
+// other side may take it up as late as the call may last, and an owner whom the gate has let pass
+// may be held up for as long as its lease.
+Duration time_to_arrive(const StoredPolicy& policy) {
+  return policy.upstream_timeout + policy.lease;
+}
+
+// The lease, and after whatever renewing it took, the window.
+class PhaseGate final : public SendGate {
+ public:
+  PhaseGate(NodeCore& node, Lease& lease, std::optional<Instant> send_before)
+      : node_(node), lease_(lease), send_before_(send_before) {}
+
+  Task<bool> may_send() override {
+    const bool held = co_await node_.engine().may_send(lease_);
+    if (!held || !send_before_) co_return held;
+    const Instant latest = co_await store_time_at_latest(node_);
+    co_return latest <= *send_before_;
+  }
+
+ private:
+  NodeCore& node_;
+  Lease& lease_;
+  const std::optional<Instant> send_before_;  // none where nothing is out there
+};
+
 // `recovery_point` must be true already, whatever becomes of the outcome: a renewal may write it
 // down before the outcome is, or instead of it.
 Task<StoreResult<Settlement>> settle(NodeCore& node, Lease& lease,
@@ -185,7 +211,10 @@ Passage::Step Passage::run_foreign(const Phase& phase) {
   call.key = point_.sending ? point_.sending->key : phase_key(held_.scope, held_.key, phase.name);
   call.request = phase.call(run_now());
   call.timeout = held_.policy.upstream_timeout;
-  call.may_send = [this] { return node_.run(node_.engine().may_send(*granted_.lease)); };
+  std::optional<Instant> send_before;
+  if (point_.sending) send_before = last_sending(phase.destination);
+  PhaseGate gate(node_, *granted_.lease, send_before);
+  call.may_send = [&] { return node_.run(gate.may_send()); };
   if (point_.sending && !may_send_again(phase.destination)) {
     return look_up(phase, call, "it may have been sent before a crash, and must not be sent again");
   }
@@ -195,7 +224,7 @@ Passage::Step Passage::run_foreign(const Phase& phase) {
     unmarked = held_.recovery_point;
     if (Step over = mark(phase, call.key)) return over;
   }
-  const Outcome outcome = send(phase, call);
+  const Outcome outcome = send(phase, call, gate);
   node_.reach(phase.name, "after-send");
   return take_in(phase, call, outcome, unmarked);
 }
@@ -216,13 +245,13 @@ Passage::Step Passage::mark(const Phase& phase, const std::string& key) {
   return std::nullopt;
 }
 
-Outcome Passage::send(const Phase& phase, const Call& call) {
+Outcome Passage::send(const Phase& phase, const Call& call, SendGate& gate) {
   node_.reach(phase.name, "before-send");
   const Destination& destination = phase.destination;
   if (destination.http) {
-    return node_.run(destination.http->send(node_.engine(), *granted_.lease, held_, call));
+    return node_.run(destination.http->send(gate, held_, call));
   }
-  if (!call.may_send()) return NotSent{"too little of the lease was left"};
+  if (!call.may_send()) return NotSent{"too little was left of the lease or of the window"};
   try {
     return destination.send(call);
   } catch (const std::exception& failure) {
@@ -232,12 +261,13 @@ Outcome Passage::send(const Phase& phase, const Call& call) {
   }
 }
 
-// The time that a re-sent call takes to get there must lie in the window too: a lease's length,
-// since the gate lets nothing out later than that.
+// Past this the other side may have forgotten the key before a call gets there.
+Instant Passage::last_sending(const Destination& destination) const {
+  return point_.sending->first_sent_at + destination.dedupe_window - time_to_arrive(held_.policy);
+}
+
 bool Passage::may_send_again(const Destination& destination) const {
-  if (!destination.dedupes) return false;
-  const Instant latest = node_.run(store_time_at_latest(node_)) + held_.policy.lease;
-  return latest <= point_.sending->first_sent_at + destination.dedupe_window;
+  return destination.dedupes && node_.run(store_time_at_latest(node_)) <= last_sending(destination);
 }
 
 Passage::Step Passage::take_in(const Phase& phase, const Call& call, const Outcome& outcome,
@@ -251,10 +281,10 @@ Passage::Step Passage::take_in(const Phase& phase, const Call& call, const Outco
                   [&](Transaction& transaction) { return phase.record(transaction, run, answer); });
   }
   const std::string why = named(why_of(outcome));
-  if (meaning == Heard::nothing) return stop(why, unmarked);
+  if (meaning == Heard::nothing && !resent) return stop(why, unmarked);
   const auto* lost = std::get_if<Lost>(&outcome);
   const int status = lost != nullptr && lost->how == Lost::How::timeout ? 504 : 503;
-  if (meaning == Heard::undecided && may_send_again(phase.destination)) {
+  if (meaning != Heard::doubt && may_send_again(phase.destination)) {
     return stop(why, std::nullopt, status);
   }
   return look_up(phase, call, why_of(outcome));

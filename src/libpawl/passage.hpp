@@ -29,7 +29,8 @@ class Passage {
   Step commit(const Phase& phase, const std::function<Next(Transaction&)>& decide);
   Step go_on(std::unique_ptr<Work> work, const Phase& phase, Next next);
 
-  Outcome send(const Phase& phase, const Call& call);
+  Outcome send(const Phase& phase, const Call& call, SendGate& gate);
+  [[nodiscard]] Instant last_sending(const Destination& destination) const;
   [[nodiscard]] bool may_send_again(const Destination& destination) const;
   void demand_next(const Phase& phase, const Next& next) const;
   [[nodiscard]] Run run_now() const;
