@@ -1,5 +1,10 @@
 #include "src/libpawl/passage.hpp"
 
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <thread>
+
 #include "pawl/core/json.hpp"
 #include "src/libpawl/derived_key.hpp"
 #include "src/libpawl/heard.hpp"
@@ -12,6 +17,13 @@ using namespace std::chrono_literals;
 
 constexpr Duration retry_after = 1s;
 constexpr Duration settle_allowance = 10s;
+constexpr Duration record_pause_first = 50ms;
+constexpr Duration record_pause_max = 1s;
+
+// Thrown: nobody said whether it was committed. The record knows.
+struct InDoubt {
+  std::string what;
+};
 
 // The transaction of one phase, as its author sees it.
 class PhaseTransaction final : public Transaction {
@@ -96,6 +108,21 @@ Task<StoreResult<Settlement>> settle(NodeCore& node, Lease& lease,
   co_return co_await node.engine().settle(lease, outcome);
 }
 
+// False where the same statements would fail again: they break a rule of the database's.
+bool may_pass(const DatabaseError& failure) {
+  const std::string_view code = failure.code();
+  constexpr std::string_view sqlite = "SQLITE_";
+  if (!code.starts_with(sqlite)) {
+    const auto is_class = [&](std::string_view name) { return code.starts_with(name); };
+    return std::ranges::none_of(std::array{"22", "23", "25", "42", "P0"}, is_class);
+  }
+  int number = 0;
+  const std::string_view digits = code.substr(sqlite.size());
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  const int primary = number & 0xff;  // none (a name instead): it may pass
+  return primary != 1 && primary != 19 && primary != 20 && primary != 25;  // see sqlite.org/rescode
+}
+
 std::string why_of(const Outcome& outcome) {
   if (const auto* none = std::get_if<NotSent>(&outcome)) return "not sent: " + none->why;
   if (const auto* lost = std::get_if<Lost>(&outcome)) return "sent, and no answer: " + lost->why;
@@ -120,6 +147,8 @@ Response Passage::run() {
     }
   } catch (const Superseded& lost) {
     return superseded(lost.why);
+  } catch (const InDoubt& doubt) {
+    return stop(named(doubt.what));
   } catch (const std::exception& failure) {
     return stop(named(failure.what()));
   } catch (...) {
@@ -196,7 +225,7 @@ Passage::Step Passage::go_on(std::unique_ptr<Work> work, const Phase& phase, Nex
   node_.reach(phase.name, "before-commit");
   const Commit committed = work->commit();
   work.reset();  // before anybody asks the record: this connection may still hold it
-  if (committed == Commit::in_doubt) return stop(named("its commit is in doubt"));
+  if (committed == Commit::in_doubt) throw InDoubt{"its commit is in doubt"};
   node_.reach(phase.name, "after-commit");
   adopt(std::move(after));
   point_ = std::move(to);
@@ -222,7 +251,7 @@ Passage::Step Passage::run_foreign(const Phase& phase) {
   std::optional<std::string> unmarked;
   if (!point_.sending) {
     unmarked = held_.recovery_point;
-    if (Step over = mark(phase, call.key)) return over;
+    mark(phase, call.key);
   }
   const Outcome outcome = send(phase, call, gate);
   node_.reach(phase.name, "after-send");
@@ -230,7 +259,7 @@ Passage::Step Passage::run_foreign(const Phase& phase) {
 }
 
 // Durable before the first byte: from here on whoever comes next knows that it may have been sent.
-Passage::Step Passage::mark(const Phase& phase, const std::string& key) {
+void Passage::mark(const Phase& phase, const std::string& key) {
   node_.reach(phase.name, "before-mark");
   Point marked = point_;
   marked.sending = Sending{node_.run(store_time(node_)), key};
@@ -238,11 +267,10 @@ Passage::Step Passage::mark(const Phase& phase, const std::string& key) {
   Record after = work->advance(held_, encode(marked));
   const Commit committed = work->commit();
   work.reset();
-  if (committed == Commit::in_doubt) return stop(named("its mark's commit is in doubt"));
+  if (committed == Commit::in_doubt) throw InDoubt{"its mark's commit is in doubt"};
   node_.reach(phase.name, "after-mark");
   adopt(std::move(after));
   point_ = std::move(marked);
-  return std::nullopt;
 }
 
 Outcome Passage::send(const Phase& phase, const Call& call, SendGate& gate) {
@@ -275,10 +303,7 @@ Passage::Step Passage::take_in(const Phase& phase, const Call& call, const Outco
   const bool resent = !unmarked;
   const Heard meaning = heard(outcome, phase.destination, held_.policy, resent);
   if (meaning == Heard::answer) {
-    const Run run = run_now();
-    const Response& answer = std::get<Answered>(outcome).response;
-    return commit(phase,
-                  [&](Transaction& transaction) { return phase.record(transaction, run, answer); });
+    return record_answer(phase, call, std::get<Answered>(outcome).response);
   }
   const std::string why = named(why_of(outcome));
   if (meaning == Heard::nothing && !resent) return stop(why, unmarked);
@@ -299,9 +324,67 @@ Passage::Step Passage::look_up(const Phase& phase, const Call& call, const std::
     node_.reach(phase.name, "after-look-up");
   }
   if (!found) return give_up_unknown(named(why));
+  return record_answer(phase, call, *found);
+}
+
+// Nobody else has this answer, and where the other side does not dedupe nobody can get it again: a
+// database that is away for a while is waited for, and what cannot be recorded is kept as evidence.
+Passage::Step Passage::record_answer(const Phase& phase, const Call& call, const Response& answer) {
   const Run run = run_now();
-  return commit(phase,
-                [&](Transaction& transaction) { return phase.record(transaction, run, *found); });
+  const auto decide = [&](Transaction& transaction) {
+    return phase.record(transaction, run, answer);
+  };
+  const BootTime give_up = node_.clock().now() + settle_allowance;
+  Duration pause = record_pause_first;
+  for (;;) {
+    try {
+      return commit(phase, decide);
+    } catch (const Superseded& lost) {
+      keep_evidence(call, answer, "the record had been taken over: " + lost.why);
+      node_.metrics().add(Counter::double_execution, to_text(Evidence::answered), 1);
+      throw;
+    } catch (const InDoubt& doubt) {
+      keep_evidence(call, answer, doubt.what);
+      throw;
+    } catch (const DatabaseError& failure) {
+      if (!may_pass(failure) || node_.clock().now() >= give_up) {
+        keep_evidence(call, answer, failure.what());
+        throw;
+      }
+      node_.say(LogLevel::warning,
+                "flow \"" + flow_.rules().name + "\": " + log_name(held_.scope, held_.key) +
+                    " has an answer that waits for the database: " + named(failure.what()));
+    } catch (const std::exception& failure) {
+      keep_evidence(call, answer, failure.what());
+      throw;
+    } catch (...) {
+      keep_evidence(call, answer, "an exception of no known type");
+      throw;
+    }
+    hold_on();
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, record_pause_max);
+  }
+}
+
+void Passage::keep_evidence(const Call& call, const Response& answer, const std::string& why) {
+  LateEvidence late;
+  late.scope = held_.scope;
+  late.key = held_.key;
+  late.fence = held_.fence;
+  late.owner = held_.owner;
+  late.fingerprint = held_.fingerprint;
+  late.attempt = held_.attempt;
+  late.evidence = Evidence::answered;
+  late.response = storable(answer, granted_.lease->settle);
+  // Which call it answers: a flow may make several.
+  Headers& headers = late.response->headers;
+  std::erase_if(headers, [](const Header& header) {
+    return same_field_name(header.name, "Idempotency-Key");
+  });
+  headers.push_back({"Idempotency-Key", call.key});
+  late.detail = named("its answer could not be recorded: " + why);
+  node_.keep_evidence(std::move(late));
 }
 
 Response Passage::stop(const std::string& why, std::optional<std::string> recovery_point,
