@@ -210,7 +210,7 @@ Passage::Step Passage::commit(const Phase& phase, const std::function<Next(Trans
 }
 
 Passage::Step Passage::go_on(std::unique_ptr<Work> work, const Phase& phase, Next next) {
-  Point to{next.phase.value_or(""), point_.state, {}};
+  Point to{next.phase.value_or(""), point_.state};
   for (auto& [name, value] : next.state) to.state.insert_or_assign(name, std::move(value));
   Record after;
   if (next.phase) {
@@ -240,6 +240,12 @@ Passage::Step Passage::run_foreign(const Phase& phase) {
   call.key = point_.sending ? point_.sending->key : phase_key(held_.scope, held_.key, phase.name);
   call.request = phase.call(run_now());
   call.timeout = held_.policy.upstream_timeout;
+  if (point_.found) {  // somebody knew: see core, `resolved`
+    const Run run = run_now();
+    return commit(phase, [&](Transaction& transaction) {
+      return phase.record(transaction, run, *point_.found);
+    });
+  }
   std::optional<Instant> send_before;
   if (point_.sending) send_before = last_sending(phase.destination);
   PhaseGate gate(node_, *granted_.lease, send_before);

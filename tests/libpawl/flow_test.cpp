@@ -255,6 +255,31 @@ TEST_P(FlowsTest, WhatIsFoundNotExecutedIsSentByTheCompleterAndNothingBeforeItAg
   for (const char* fact : {"created", "charged", "finished"}) EXPECT_EQ(count(fact), "1") << fact;
 }
 
+// What was found is the charge's answer: the payment is not finished by it.
+TEST_P(FlowsTest, WhatIsFoundExecutedIsRecordedByItsPhaseAndThePhasesAfterItAreRun) {
+  Destination provider = scripted({Lost{Lost::How::reset, "reset"}});
+  provider.dedupes = false;
+  Flow flow(node, {.name = "payments"});
+  declare(flow, provider);
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 504);
+  detail::NodeCore& core = *node.core();
+  const auto resolve = [&](StoredResponse found) {
+    return core.run(core.engine().resolve(Scope{"lib:tenant-a"}, Key{"flow-key-00000001"},
+                                          FoundCompleted{std::move(found)}, "ops", "asked"));
+  };
+  EXPECT_FALSE(resolve({201, {{"Idempotency-Key", "of-another-call"}}, "ch_8", 1}));
+  EXPECT_EQ(status("flow-key-00000001"), "unknown");
+  ASSERT_TRUE(resolve({201, {{"X", "\xff"}}, "ch_9", 1}));
+  EXPECT_EQ(status("flow-key-00000001"), "in_progress");
+  EXPECT_EQ(flow.complete_abandoned().completed, 1U);
+  const Response told = flow.handle("tenant-a", payment("flow-key-00000001"));
+  EXPECT_EQ(told.status, 201) << "the flow's own answer: " << told.body;
+  EXPECT_EQ(header(told, "Location"), "/v1/payments/1");
+  EXPECT_EQ(sent.size(), 1U);
+  EXPECT_EQ(ask("SELECT value FROM facts WHERE name = 'finished'"), "ch_9");
+  for (const char* fact : {"created", "charged", "finished"}) EXPECT_EQ(count(fact), "1") << fact;
+}
+
 TEST_P(FlowsTest, ASenderThatThrowsMayHaveSent) {
   Destination provider;
   int calls = 0;
