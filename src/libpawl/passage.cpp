@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "pawl/core/json.hpp"
+#include "src/adapters/postgres/wire.hpp"
 #include "src/libpawl/derived_key.hpp"
 #include "src/libpawl/heard.hpp"
 #include "src/libpawl/http_caller.hpp"
@@ -32,6 +33,7 @@ class PhaseTransaction final : public Transaction {
       : Transaction(work), held_(held), phase_(phase) {}
 
   std::string enqueue(const OutboxItem& item) override {
+    demand_text(item);
     OutboxItem named = item;
     ++promised_;
     if (named.step.empty()) {
@@ -42,6 +44,21 @@ class PhaseTransaction final : public Transaction {
   }
 
  private:
+  // The same on both stores, and said where it is made: PostgreSQL keeps these as text.
+  static void demand_text(const OutboxItem& item) {
+    const auto demand = [](std::string_view text, const std::string& what) {
+      if (postgres::is_text(text)) return;
+      throw std::invalid_argument("enqueue: " + what + " must be UTF-8 without a zero byte");
+    };
+    demand(item.destination, "the destination");
+    demand(item.path, "the path");
+    demand(item.step, "the step");
+    for (const Header& header : item.headers) {
+      demand(header.name, "a header's name");
+      demand(header.value, "the header " + header.name);
+    }
+  }
+
   const Record& held_;
   const std::string& phase_;
   int promised_ = 0;

@@ -1,5 +1,6 @@
 #include <libpq-fe.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -7,6 +8,8 @@
 #include "pawl/node.hpp"
 #include "src/adapters/postgres/link.hpp"
 #include "src/adapters/postgres/migrate.hpp"
+#include "src/adapters/postgres/row.hpp"
+#include "src/adapters/postgres/wire.hpp"
 #include "src/libpawl/pool.hpp"
 #include "src/libpawl/work.hpp"
 
@@ -40,6 +43,11 @@ constexpr const char* withhold_body =
     "UPDATE pawl.keys SET response_body = NULL WHERE scope_id = $1 AND idempotency_key = $2 "
     "AND fence = $3::bigint AND status = 'completed'";
 
+// Nor does it take a field of any bytes, as the store does.
+constexpr const char* keep_headers =
+    "UPDATE pawl.keys SET response_headers = $4::jsonb WHERE scope_id = $1 "
+    "AND idempotency_key = $2 AND fence = $3::bigint AND status = 'completed'";
+
 [[noreturn]] void fail(PGconn* connection, const PGresult* result) {
   const char* state = result == nullptr ? nullptr : PQresultErrorField(result, PG_DIAG_SQLSTATE);
   std::string message =
@@ -52,6 +60,7 @@ constexpr const char* withhold_body =
   throw DatabaseError(state == nullptr ? connection_lost : state, "PostgreSQL: " + message);
 }
 
+// For functions that take text: they write it down so that it is read as it was given.
 std::string json_headers(const Headers& headers) {
   std::string text = "[";
   for (const Header& header : headers) {
@@ -60,6 +69,10 @@ std::string json_headers(const Headers& headers) {
     text.append(json::quote(header.value)).append("]");
   }
   return text + "]";
+}
+
+bool is_text(const Header& header) {
+  return postgres::is_text(header.name) && postgres::is_text(header.value);
 }
 
 Instant instant_of(const std::optional<std::string>& microseconds) {
@@ -243,9 +256,14 @@ Record PostgresWork::advance(const Record& held, const std::string& recovery_poi
 
 Record PostgresWork::complete(const Record& held, const StoredResponse& response) {
   demand_open();
+  const bool all_text = std::ranges::all_of(response.headers, is_text);
   query("SELECT pawl.complete($1, $2, $3::bigint, $4::integer, $5::jsonb, $6)",
         {held.scope.text, held.key.text, held.fence.number, std::int64_t{response.status},
-         json_headers(response.headers), Bytes{response.body.value_or("")}});
+         json_headers(all_text ? response.headers : Headers{}), Bytes{response.body.value_or("")}});
+  if (!all_text) {
+    query(keep_headers, {held.scope.text, held.key.text, held.fence.number,
+                         postgres::encode_headers(response.headers)});
+  }
   if (!response.body) query(withhold_body, {held.scope.text, held.key.text, held.fence.number});
   const Rows rows = see(see_completed, held);
   Record next = held;

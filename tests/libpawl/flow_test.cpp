@@ -558,6 +558,19 @@ TEST_P(FlowsTest, ValuesOfEveryKindGoInAndOut) {
   EXPECT_THROW(node.transact(wrong), DatabaseError);
 }
 
+TEST_P(FlowsTest, FieldsOfAnyBytesAreKeptAndReplayed) {
+  const Headers odd{{"X-Latin", "caf\xe9"}, {"X-Escaped", "\\x41"}, {"X-Utf8", "caf\xc3\xa9"}};
+  Flow flow(node, {.name = "payments"});
+  flow.local("only", [&](Transaction& tx, const pawl::Run&) {
+    EXPECT_THROW(tx.enqueue({.destination = "mail", .headers = odd}), std::invalid_argument);
+    return respond({200, odd, "ok"});
+  });
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 200);
+  const Response replayed = flow.handle("tenant-a", payment("flow-key-00000001"));
+  EXPECT_EQ(header(replayed, "Idempotent-Replayed"), "true") << replayed.body;
+  for (const Header& one : odd) EXPECT_EQ(header(replayed, one.name), one.value);
+}
+
 TEST_P(FlowsTest, AnAnswerTooLargeToKeepIsGivenOnceAndItsReplaySaysSo) {
   FlowOptions options{.name = "payments"};
   options.policy.response_bytes_max = 10;
