@@ -190,12 +190,18 @@ std::unique_ptr<Work> PostgresBackend::begin() {
 }
 
 PostgresWork::~PostgresWork() {
-  bool clean = PQtransactionStatus(connection_) == PQTRANS_IDLE;
-  if (!clean && PQstatus(connection_) == CONNECTION_OK) {
-    const Result done(PQexec(connection_, "ROLLBACK"), PQclear);
-    clean = PQtransactionStatus(connection_) == PQTRANS_IDLE;
+  const auto is_idle = [&] {
+    return PQstatus(connection_) == CONNECTION_OK &&
+           PQtransactionStatus(connection_) == PQTRANS_IDLE;
+  };
+  if (!is_idle()) const Result rolled_back(PQexec(connection_, "ROLLBACK"), PQclear);
+  // What the phase has set, locked or made in its session is no business of the next one's.
+  bool clean = is_idle();
+  if (clean) {
+    const Result forgotten(PQexec(connection_, "DISCARD ALL"), PQclear);
+    clean = PQresultStatus(forgotten.get()) == PGRES_COMMAND_OK && is_idle();
   }
-  backend_.give(clean && PQstatus(connection_) == CONNECTION_OK ? std::move(owned_) : nullptr);
+  backend_.give(clean ? std::move(owned_) : nullptr);
 }
 
 Rows PostgresWork::query(const std::string& sql, const std::vector<Value>& parameters) {

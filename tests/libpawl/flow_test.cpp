@@ -617,6 +617,30 @@ TEST_P(FlowsTest, ManyThreadsAndFewKeysIsOneEffectEach) {
   EXPECT_EQ(count("finished"), "8");
 }
 
+// Only PostgreSQL has a session that outlives its transaction.
+class SessionTest : public FlowsTest {};
+
+TEST_P(SessionTest, WhatAPhaseSetInItsSessionIsGoneInTheNext) {
+  Flow flow(node, {.name = "payments"});
+  flow.local("only", [&](Transaction& tx, const pawl::Run&) {
+    tx.execute("SET application_name = 'leaked'");
+    tx.execute("SET lock_timeout = '7s'");
+    tx.execute("SELECT pg_advisory_lock(42)");
+    tx.execute("CREATE TEMP TABLE mine (x int)");
+    tx.execute("CREATE ROLE nobody");
+    return respond({200, {}, "ok"});
+  });
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 200);
+  EXPECT_EQ(ask("SELECT current_setting('application_name')"), "pawl");
+  EXPECT_EQ(ask("SELECT current_setting('lock_timeout')"), "0");
+  EXPECT_EQ(ask("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"), "0");
+  EXPECT_EQ(ask("SELECT to_regclass('pg_temp.mine')"), "NULL");
+  node.transact([](Database& database) { database.execute("SET ROLE nobody"); });
+  EXPECT_EQ(ask("SELECT current_user"), "postgres");
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, SessionTest, ::testing::Values(StoreKind::postgres), store_name);
+
 // The connection dies at the worst moment: nobody can say at once whether the phase committed.
 class DoubtTest : public FlowsTest {
  protected:
