@@ -65,6 +65,13 @@ NodeCore::~NodeCore() {
   opened_.store.reset();
 }
 
+void NodeCore::demand_other_thread() {
+  if (!context_.get_executor().running_in_this_thread()) return;
+  throw std::logic_error(
+      "a blocking call of libpawl on the node's own thread would wait for itself: a function that "
+      "was handed to Middleware::begin, finish or an awaiting form must pass it to another thread");
+}
+
 void NodeCore::offload(std::function<void()> work) { net::post(flows_, std::move(work)); }
 
 void NodeCore::expect_leases_of(Duration lease) {

@@ -49,9 +49,11 @@ class NodeCore {
   NodeCore(const NodeCore&) = delete;
   NodeCore& operator=(const NodeCore&) = delete;
 
-  // On the node's thread; blocks the caller, which must be another one.
+  // On the node's thread; blocks the caller, which must be another one: it throws std::logic_error
+  // where a thread would wait for itself.
   template <class T>
   T run(Task<T> task) {
+    demand_other_thread();
     std::optional<T> result;
     Task<void> kept = keep_result(std::move(task), result);
     boost::asio::co_spawn(context_, std::move(kept), boost::asio::use_future).get();
@@ -97,6 +99,7 @@ class NodeCore {
     std::size_t bytes = 0;
   };
 
+  void demand_other_thread();
   Task<void> keep_leases();
   Task<void> look_after();
   Task<void> sweep_and_reap();

@@ -10,6 +10,7 @@
 #include "src/adapters/postgres/migrate.hpp"
 #include "src/adapters/postgres/row.hpp"
 #include "src/adapters/postgres/wire.hpp"
+#include "src/libpawl/open_here.hpp"
 #include "src/libpawl/pool.hpp"
 #include "src/libpawl/work.hpp"
 
@@ -128,7 +129,7 @@ using Owned = postgres::Established;
 class PostgresBackend final : public Backend {
  public:
   PostgresBackend(std::string url, postgres::Options options, std::size_t connections)
-      : url_(std::move(url)), options_(options), pool_(connections) {}
+      : url_(std::move(url)), options_(options), pool_(connections, connection_wait_max) {}
   std::unique_ptr<Work> begin() override;
   void give(std::unique_ptr<Owned> connection) { pool_.give(std::move(connection)); }
   std::unique_ptr<Owned> connect() const;
@@ -141,8 +142,11 @@ class PostgresBackend final : public Backend {
 
 class PostgresWork final : public Work {
  public:
-  PostgresWork(PostgresBackend& backend, std::unique_ptr<Owned> owned)
-      : backend_(backend), owned_(std::move(owned)), connection_(owned_->connection.get()) {}
+  PostgresWork(PostgresBackend& backend, std::unique_ptr<Owned> owned, OpenHere here)
+      : here_(std::move(here)),
+        backend_(backend),
+        owned_(std::move(owned)),
+        connection_(owned_->connection.get()) {}
   ~PostgresWork() override;
 
   Rows query(const std::string& sql, const std::vector<Value>& parameters) override;
@@ -156,6 +160,7 @@ class PostgresWork final : public Work {
   Rows see(const char* sql, const Record& held);
   void demand_open();
 
+  OpenHere here_;
   PostgresBackend& backend_;
   std::unique_ptr<Owned> owned_;
   PGconn* connection_;
@@ -168,7 +173,14 @@ std::unique_ptr<Owned> PostgresBackend::connect() const {
 }
 
 std::unique_ptr<Work> PostgresBackend::begin() {
-  std::unique_ptr<Owned> owned = pool_.take();
+  OpenHere here(this);
+  std::optional<std::unique_ptr<Owned>> taken = pool_.take();
+  if (!taken) {
+    throw DatabaseError("53300",
+                        "other phases of this process have had all connections in use for 30s: "
+                        "see NodeOptions::connections");
+  }
+  std::unique_ptr<Owned> owned = std::move(*taken);
   try {
     // A kept connection may have gone while it was idle; nothing was sent on it, so a fresh one
     // will do. A fresh one that fails is trouble.
@@ -182,7 +194,7 @@ std::unique_ptr<Work> PostgresBackend::begin() {
     if (PQresultStatus(begun.get()) != PGRES_COMMAND_OK) {
       fail(owned->connection.get(), begun.get());
     }
-    return std::make_unique<PostgresWork>(*this, std::move(owned));
+    return std::make_unique<PostgresWork>(*this, std::move(owned), std::move(here));
   } catch (...) {
     pool_.give(nullptr);
     throw;

@@ -2,6 +2,8 @@
 #include "pawl/flow.hpp"
 
 #include <libpq-fe.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sqlite3.h>
 #include <sys/socket.h>
 
@@ -584,6 +586,35 @@ TEST_P(FlowsTest, AnAnswerTooLargeToKeepIsGivenOnceAndItsReplaySaysSo) {
   EXPECT_NE(replay.body.find("body-withheld"), std::string::npos);
 }
 
+TEST_P(FlowsTest, AThreadThatWouldWaitForItselfIsToldSo) {
+  Flow flow(node, {.name = "payments"});
+  std::string inside;
+  flow.local("only", [&](Transaction&, const pawl::Run&) {
+    try {
+      ask("SELECT 1");
+    } catch (const std::logic_error& refusal) {
+      inside = refusal.what();
+    }
+    return respond({200, {}, "ok"});
+  });
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 200);
+  EXPECT_NE(inside.find("open in this thread already"), std::string::npos) << inside;
+  EXPECT_EQ(ask("SELECT 1"), "1") << "and afterwards all is well";
+
+  Middleware middleware(node, {.name = "wrapped"}, [](const HttpRequest&) { return Response{}; });
+  std::promise<std::string> told;
+  middleware.begin("tenant-a", payment("flow-key-00000002"), [&](Middleware::Begun) {
+    try {
+      flow.handle("tenant-a", payment("flow-key-00000003"));
+      told.set_value("");
+    } catch (const std::logic_error& refusal) {
+      told.set_value(refusal.what());
+    }
+  });
+  const std::string text = told.get_future().get();
+  EXPECT_NE(text.find("the node's own thread"), std::string::npos) << text;
+}
+
 TEST_P(FlowsTest, CanBeAwaited) {
   namespace net = boost::asio;
   Flow flow(node, {.name = "payments"});
@@ -639,11 +670,32 @@ TEST_P(SessionTest, WhatAPhaseSetInItsSessionIsGoneInTheNext) {
   EXPECT_EQ(ask("SELECT current_user"), "postgres");
 }
 
+TEST_P(SessionTest, AServerThatIsGoneWithoutAWordIsNoticed) {
+  const Node over_tcp = pawl::open(shared_server().tcp_url("postgres"), {.migrate = true});
+  over_tcp.transact([](Database& database) {
+    const int socket = PQsocket(database.native<pg_conn*>());
+    const auto option = [&](int level, int name) {
+      int value = 0;
+      socklen_t size = sizeof value;
+      EXPECT_EQ(::getsockopt(socket, level, name, &value, &size), 0);
+      return value;
+    };
+    EXPECT_EQ(option(SOL_SOCKET, SO_KEEPALIVE), 1);
+    EXPECT_EQ(option(IPPROTO_TCP, TCP_KEEPIDLE), 10);
+    EXPECT_EQ(option(IPPROTO_TCP, TCP_USER_TIMEOUT), 20'000);
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Stores, SessionTest, ::testing::Values(StoreKind::postgres), store_name);
 
 // The connection dies at the worst moment: nobody can say at once whether the phase committed.
 class DoubtTest : public FlowsTest {
  protected:
+  // This thread has a transaction open.
+  std::string ask_elsewhere(const std::string& sql) {
+    return std::async(std::launch::async, [&] { return ask(sql); }).get();
+  }
+
   void pay_through_doubt(const std::string& key, bool commits) {
     PGconn* connection = nullptr;
     bool broken = false;
@@ -659,7 +711,7 @@ class DoubtTest : public FlowsTest {
       if (point != "pay:before-commit" || std::exchange(broken, true)) return;
       if (commits) {
         ASSERT_EQ(PQsendQuery(connection, "COMMIT"), 1);
-        while (ask(paid) != "1") std::this_thread::yield();
+        while (ask_elsewhere(paid) != "1") std::this_thread::yield();
       }
       ::shutdown(PQsocket(connection), SHUT_RDWR);
     };
