@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "pawl/core/check.hpp"
+#include "pawl/core/found_answer.hpp"
 #include "pawl/core/half_done.hpp"
 #include "pawl/core/mutant.hpp"
 #include "pawl/core/named_in.hpp"
@@ -175,6 +176,16 @@ std::string without_mark(const std::string& recovery_point) {
   return recovery_point.substr(0, mark - 1);  // and the '?' or '&' before it
 }
 
+// What was found is the answer to one call of a flow: whoever comes next records it and goes on.
+Expected<Record, ResolveRefusal> answered_call(Record record, const StoredResponse& answer,
+                                               Instant now) {
+  std::optional<std::string> point = with_answer(record.recovery_point, answer);
+  if (!point) return Unexpected{ResolveRefusal::bad_response};
+  abandon(record, "resolved: executed", now);
+  record.recovery_point = std::move(*point);
+  return record;
+}
+
 void doubt(Record& record, std::string error, Instant now) {
   record.state = Unknown{.reconcile_after = now, .locked_until = lease_end(record, now)};
   record.last_error = std::move(error);
@@ -317,6 +328,7 @@ Expected<Record, ResolveRefusal> resolved(const Record& record, const Finding& f
     const int status = found->response.status;
     if (status < 200 || status > 599) return Unexpected{ResolveRefusal::bad_response};
     next.owner = author;
+    if (is_half_done(record)) return answered_call(std::move(next), found->response, now);
     complete(next, found->response, now);
     return next;
   }

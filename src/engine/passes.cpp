@@ -130,7 +130,7 @@ Task<Expected<Record, ResolveFailure>> Engine::resolve(Scope scope, Key key, Fin
     Replacement change{*next, guard_of(record), AuditEntry{actor, "resolve", reason}};
     const StoreResult<Written> written = co_await replace(std::move(change));
     if (written && written->mine) {
-      const bool completed = status_of(*written->current) == Status::completed;
+      const bool completed = std::holds_alternative<FoundCompleted>(finding);
       metrics_.add(Counter::resolved, completed ? "completed" : "not_executed", 1);
       co_return *written->current;
     }

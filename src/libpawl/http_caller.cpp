@@ -10,16 +10,6 @@ namespace pawl {
 namespace detail {
 namespace {
 
-class LeaseGate final : public SendGate {
- public:
-  LeaseGate(Engine& engine, Lease& lease) : engine_(engine), lease_(lease) {}
-  Task<bool> may_send() override { return engine_.may_send(lease_); }
-
- private:
-  Engine& engine_;
-  Lease& lease_;
-};
-
 class CallWriter final : public http::RequestWriter {
  public:
   CallWriter(const Call& call, std::string_view host) : call_(call), host_(host) {}
@@ -109,13 +99,12 @@ http::UpstreamAddress address_of(const std::string& url) {
 
 }  // namespace
 
-Task<Outcome> HttpCaller::send(Engine& engine, Lease& lease, const Record& held, const Call& call) {
+Task<Outcome> HttpCaller::send(SendGate& gate, const Record& held, const Call& call) {
   pool_.prune();
   if (const std::optional<std::string> trouble = trouble_with(call.request)) {
     co_return NotSent{*trouble};
   }
   CallWriter writer(call, pool_.authority());
-  LeaseGate gate(engine, lease);
   http::UpstreamCall once(pool_, writer, http::CallOptions{});
   const BootTime deadline = node_.clock().now() + call.timeout;
   co_return co_await once.send(held, gate, deadline);

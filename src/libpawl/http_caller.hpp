@@ -12,8 +12,8 @@ class HttpCaller {
   HttpCaller(NodeCore& node, http::UpstreamAddress address)
       : node_(node), pool_(std::move(address), node.deadlines()) {}
 
-  // Once. The lease is looked at with the connection open and not one byte written.
-  Task<Outcome> send(Engine& engine, Lease& lease, const Record& held, const Call& call);
+  // Once. `gate` is asked with the connection open and not one byte written.
+  Task<Outcome> send(SendGate& gate, const Record& held, const Call& call);
 
  private:
   NodeCore& node_;

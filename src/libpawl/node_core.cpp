@@ -32,6 +32,10 @@ std::size_t bytes_of(const Outcome& outcome) {
   return late_bytes_fixed + (answered == nullptr ? 0 : answered->response.body.size());
 }
 
+std::size_t bytes_of(const LateEvidence& evidence) {
+  return late_bytes_fixed + (evidence.response ? evidence.response->body.value_or("").size() : 0);
+}
+
 }  // namespace
 
 void rethrow(std::exception_ptr failure) {
@@ -59,6 +63,13 @@ NodeCore::~NodeCore() {
   kept_.clear();
   // Its threads may still be letting go of the event loop they have just woken: they end first.
   opened_.store.reset();
+}
+
+void NodeCore::demand_other_thread() {
+  if (!context_.get_executor().running_in_this_thread()) return;
+  throw std::logic_error(
+      "a blocking call of libpawl on the node's own thread would wait for itself: a function that "
+      "was handed to Middleware::begin, finish or an awaiting form must pass it to another thread");
 }
 
 void NodeCore::offload(std::function<void()> work) { net::post(flows_, std::move(work)); }
@@ -104,6 +115,7 @@ Task<void> NodeCore::look_after() {
     static_cast<void>(co_await engine_.sync_time());
     static_cast<void>(co_await engine_.release_orphans());
     co_await settle_late();
+    co_await keep_remembered();
     co_await clock_.sleep_until(clock_.now() + look_after_every);
   }
 }
@@ -139,6 +151,33 @@ Task<void> NodeCore::settle_late() {
     if (!settled) say(LogLevel::error, "an outcome is lost: its record cannot be read");
     late_bytes_ -= late.bytes;
     waiting.pop_front();
+  }
+}
+
+void NodeCore::keep_evidence(LateEvidence evidence) { run(keep_or_remember(std::move(evidence))); }
+
+Task<Done> NodeCore::keep_or_remember(LateEvidence evidence) {
+  const StoreResult<Done> kept = co_await opened_.store->keep_evidence(evidence);
+  if (kept) co_return Done{};
+  std::string text = "an answer for " + log_name(evidence.scope, evidence.key);
+  const std::size_t bytes = bytes_of(evidence);
+  if (late_bytes_ + bytes > late_bytes_max) {
+    say(LogLevel::error, text.append(" is lost: the store is away, and too many wait for it"));
+    co_return Done{};
+  }
+  say(LogLevel::error, text.append(" is kept in memory alone until the store is back"));
+  late_bytes_ += bytes;
+  evidence_.push_back(std::move(evidence));
+  co_return Done{};
+}
+
+Task<void> NodeCore::keep_remembered() {
+  while (!evidence_.empty()) {
+    const LateEvidence evidence = evidence_.front();
+    const StoreResult<Done> kept = co_await opened_.store->keep_evidence(evidence);
+    if (!kept) co_return;
+    late_bytes_ -= bytes_of(evidence);
+    evidence_.pop_front();  // only this coroutine takes from the front
   }
 }
 

@@ -49,9 +49,11 @@ class NodeCore {
   NodeCore(const NodeCore&) = delete;
   NodeCore& operator=(const NodeCore&) = delete;
 
-  // On the node's thread; blocks the caller, which must be another one.
+  // On the node's thread; blocks the caller, which must be another one: it throws std::logic_error
+  // where a thread would wait for itself.
   template <class T>
   T run(Task<T> task) {
+    demand_other_thread();
     std::optional<T> result;
     Task<void> kept = keep_result(std::move(task), result);
     boost::asio::co_spawn(context_, std::move(kept), boost::asio::use_future).get();
@@ -72,6 +74,9 @@ class NodeCore {
   // the node's thread.
   void remember_late(std::shared_ptr<Lease> lease, Outcome outcome);
 
+  // Written before this returns, or tried again for as long as this process lives. Blocks.
+  void keep_evidence(LateEvidence evidence);
+
   // Keeps something that the node's thread uses until that thread has ended.
   void keep(std::shared_ptr<void> thing);
 
@@ -82,6 +87,7 @@ class NodeCore {
   Engine& engine() { return engine_; }
   Store& store() { return *opened_.store; }
   Clock& clock() { return clock_; }
+  Metrics& metrics() { return *options_.metrics; }
   Backend& backend() { return *opened_.backend; }
   http::Deadlines& deadlines() { return deadlines_; }
   [[nodiscard]] std::optional<std::string> trouble() const { return opened_.trouble(); }
@@ -93,10 +99,13 @@ class NodeCore {
     std::size_t bytes = 0;
   };
 
+  void demand_other_thread();
   Task<void> keep_leases();
   Task<void> look_after();
   Task<void> sweep_and_reap();
   Task<void> settle_late();
+  Task<Done> keep_or_remember(LateEvidence evidence);
+  Task<void> keep_remembered();
 
   const NodeOptions options_;
   boost::asio::io_context context_{1};
@@ -110,6 +119,7 @@ class NodeCore {
   std::vector<std::shared_ptr<void>> kept_;  // under mutex_
   std::atomic<Duration::rep> renew_every_;
   std::list<Late> late_;
+  std::list<LateEvidence> evidence_;  // that could not be written yet
   std::size_t late_bytes_ = 0;
   boost::asio::thread_pool flows_;
   std::thread thread_;  // last: it uses all of the above

@@ -1,6 +1,12 @@
 #include "src/libpawl/passage.hpp"
 
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <thread>
+
 #include "pawl/core/json.hpp"
+#include "src/adapters/postgres/wire.hpp"
 #include "src/libpawl/derived_key.hpp"
 #include "src/libpawl/heard.hpp"
 #include "src/libpawl/http_caller.hpp"
@@ -12,6 +18,13 @@ using namespace std::chrono_literals;
 
 constexpr Duration retry_after = 1s;
 constexpr Duration settle_allowance = 10s;
+constexpr Duration record_pause_first = 50ms;
+constexpr Duration record_pause_max = 1s;
+
+// Thrown: nobody said whether it was committed. The record knows.
+struct InDoubt {
+  std::string what;
+};
 
 // The transaction of one phase, as its author sees it.
 class PhaseTransaction final : public Transaction {
@@ -20,6 +33,7 @@ class PhaseTransaction final : public Transaction {
       : Transaction(work), held_(held), phase_(phase) {}
 
   std::string enqueue(const OutboxItem& item) override {
+    demand_text(item);
     OutboxItem named = item;
     ++promised_;
     if (named.step.empty()) {
@@ -30,6 +44,21 @@ class PhaseTransaction final : public Transaction {
   }
 
  private:
+  // The same on both stores, and said where it is made: PostgreSQL keeps these as text.
+  static void demand_text(const OutboxItem& item) {
+    const auto demand = [](std::string_view text, const std::string& what) {
+      if (postgres::is_text(text)) return;
+      throw std::invalid_argument("enqueue: " + what + " must be UTF-8 without a zero byte");
+    };
+    demand(item.destination, "the destination");
+    demand(item.path, "the path");
+    demand(item.step, "the step");
+    for (const Header& header : item.headers) {
+      demand(header.name, "a header's name");
+      demand(header.value, "the header " + header.name);
+    }
+  }
+
   const Record& held_;
   const std::string& phase_;
   int promised_ = 0;
@@ -57,6 +86,32 @@ Task<Instant> store_time_at_latest(NodeCore& node) {
   co_return node.engine().time().at_latest(node.clock().now());
 }
 
+// What of a window must be left for the first byte of a call that may be out there already: the
+// other side may take it up as late as the call may last, and an owner whom the gate has let pass
+// may be held up for as long as its lease.
+Duration time_to_arrive(const StoredPolicy& policy) {
+  return policy.upstream_timeout + policy.lease;
+}
+
+// The lease, and after whatever renewing it took, the window.
+class PhaseGate final : public SendGate {
+ public:
+  PhaseGate(NodeCore& node, Lease& lease, std::optional<Instant> send_before)
+      : node_(node), lease_(lease), send_before_(send_before) {}
+
+  Task<bool> may_send() override {
+    const bool held = co_await node_.engine().may_send(lease_);
+    if (!held || !send_before_) co_return held;
+    const Instant latest = co_await store_time_at_latest(node_);
+    co_return latest <= *send_before_;
+  }
+
+ private:
+  NodeCore& node_;
+  Lease& lease_;
+  const std::optional<Instant> send_before_;  // none where nothing is out there
+};
+
 // `recovery_point` must be true already, whatever becomes of the outcome: a renewal may write it
 // down before the outcome is, or instead of it.
 Task<StoreResult<Settlement>> settle(NodeCore& node, Lease& lease,
@@ -68,6 +123,21 @@ Task<StoreResult<Settlement>> settle(NodeCore& node, Lease& lease,
     lease.record = share(std::move(changed));
   }
   co_return co_await node.engine().settle(lease, outcome);
+}
+
+// False where the same statements would fail again: they break a rule of the database's.
+bool may_pass(const DatabaseError& failure) {
+  const std::string_view code = failure.code();
+  constexpr std::string_view sqlite = "SQLITE_";
+  if (!code.starts_with(sqlite)) {
+    const auto is_class = [&](std::string_view name) { return code.starts_with(name); };
+    return std::ranges::none_of(std::array{"22", "23", "25", "42", "P0"}, is_class);
+  }
+  int number = 0;
+  const std::string_view digits = code.substr(sqlite.size());
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  const int primary = number & 0xff;  // none (a name instead): it may pass
+  return primary != 1 && primary != 19 && primary != 20 && primary != 25;  // see sqlite.org/rescode
 }
 
 std::string why_of(const Outcome& outcome) {
@@ -94,6 +164,8 @@ Response Passage::run() {
     }
   } catch (const Superseded& lost) {
     return superseded(lost.why);
+  } catch (const InDoubt& doubt) {
+    return stop(named(doubt.what));
   } catch (const std::exception& failure) {
     return stop(named(failure.what()));
   } catch (...) {
@@ -155,7 +227,7 @@ Passage::Step Passage::commit(const Phase& phase, const std::function<Next(Trans
 }
 
 Passage::Step Passage::go_on(std::unique_ptr<Work> work, const Phase& phase, Next next) {
-  Point to{next.phase.value_or(""), point_.state, {}};
+  Point to{next.phase.value_or(""), point_.state};
   for (auto& [name, value] : next.state) to.state.insert_or_assign(name, std::move(value));
   Record after;
   if (next.phase) {
@@ -170,7 +242,7 @@ Passage::Step Passage::go_on(std::unique_ptr<Work> work, const Phase& phase, Nex
   node_.reach(phase.name, "before-commit");
   const Commit committed = work->commit();
   work.reset();  // before anybody asks the record: this connection may still hold it
-  if (committed == Commit::in_doubt) return stop(named("its commit is in doubt"));
+  if (committed == Commit::in_doubt) throw InDoubt{"its commit is in doubt"};
   node_.reach(phase.name, "after-commit");
   adopt(std::move(after));
   point_ = std::move(to);
@@ -185,7 +257,16 @@ Passage::Step Passage::run_foreign(const Phase& phase) {
   call.key = point_.sending ? point_.sending->key : phase_key(held_.scope, held_.key, phase.name);
   call.request = phase.call(run_now());
   call.timeout = held_.policy.upstream_timeout;
-  call.may_send = [this] { return node_.run(node_.engine().may_send(*granted_.lease)); };
+  if (point_.found) {  // somebody knew: see core, `resolved`
+    const Run run = run_now();
+    return commit(phase, [&](Transaction& transaction) {
+      return phase.record(transaction, run, *point_.found);
+    });
+  }
+  std::optional<Instant> send_before;
+  if (point_.sending) send_before = last_sending(phase.destination);
+  PhaseGate gate(node_, *granted_.lease, send_before);
+  call.may_send = [&] { return node_.run(gate.may_send()); };
   if (point_.sending && !may_send_again(phase.destination)) {
     return look_up(phase, call, "it may have been sent before a crash, and must not be sent again");
   }
@@ -193,15 +274,15 @@ Passage::Step Passage::run_foreign(const Phase& phase) {
   std::optional<std::string> unmarked;
   if (!point_.sending) {
     unmarked = held_.recovery_point;
-    if (Step over = mark(phase, call.key)) return over;
+    mark(phase, call.key);
   }
-  const Outcome outcome = send(phase, call);
+  const Outcome outcome = send(phase, call, gate);
   node_.reach(phase.name, "after-send");
   return take_in(phase, call, outcome, unmarked);
 }
 
 // Durable before the first byte: from here on whoever comes next knows that it may have been sent.
-Passage::Step Passage::mark(const Phase& phase, const std::string& key) {
+void Passage::mark(const Phase& phase, const std::string& key) {
   node_.reach(phase.name, "before-mark");
   Point marked = point_;
   marked.sending = Sending{node_.run(store_time(node_)), key};
@@ -209,20 +290,19 @@ Passage::Step Passage::mark(const Phase& phase, const std::string& key) {
   Record after = work->advance(held_, encode(marked));
   const Commit committed = work->commit();
   work.reset();
-  if (committed == Commit::in_doubt) return stop(named("its mark's commit is in doubt"));
+  if (committed == Commit::in_doubt) throw InDoubt{"its mark's commit is in doubt"};
   node_.reach(phase.name, "after-mark");
   adopt(std::move(after));
   point_ = std::move(marked);
-  return std::nullopt;
 }
 
-Outcome Passage::send(const Phase& phase, const Call& call) {
+Outcome Passage::send(const Phase& phase, const Call& call, SendGate& gate) {
   node_.reach(phase.name, "before-send");
   const Destination& destination = phase.destination;
   if (destination.http) {
-    return node_.run(destination.http->send(node_.engine(), *granted_.lease, held_, call));
+    return node_.run(destination.http->send(gate, held_, call));
   }
-  if (!call.may_send()) return NotSent{"too little of the lease was left"};
+  if (!call.may_send()) return NotSent{"too little was left of the lease or of the window"};
   try {
     return destination.send(call);
   } catch (const std::exception& failure) {
@@ -232,12 +312,13 @@ Outcome Passage::send(const Phase& phase, const Call& call) {
   }
 }
 
-// The time that a re-sent call takes to get there must lie in the window too: a lease's length,
-// since the gate lets nothing out later than that.
+// Past this the other side may have forgotten the key before a call gets there.
+Instant Passage::last_sending(const Destination& destination) const {
+  return point_.sending->first_sent_at + destination.dedupe_window - time_to_arrive(held_.policy);
+}
+
 bool Passage::may_send_again(const Destination& destination) const {
-  if (!destination.dedupes) return false;
-  const Instant latest = node_.run(store_time_at_latest(node_)) + held_.policy.lease;
-  return latest <= point_.sending->first_sent_at + destination.dedupe_window;
+  return destination.dedupes && node_.run(store_time_at_latest(node_)) <= last_sending(destination);
 }
 
 Passage::Step Passage::take_in(const Phase& phase, const Call& call, const Outcome& outcome,
@@ -245,16 +326,13 @@ Passage::Step Passage::take_in(const Phase& phase, const Call& call, const Outco
   const bool resent = !unmarked;
   const Heard meaning = heard(outcome, phase.destination, held_.policy, resent);
   if (meaning == Heard::answer) {
-    const Run run = run_now();
-    const Response& answer = std::get<Answered>(outcome).response;
-    return commit(phase,
-                  [&](Transaction& transaction) { return phase.record(transaction, run, answer); });
+    return record_answer(phase, call, std::get<Answered>(outcome).response);
   }
   const std::string why = named(why_of(outcome));
-  if (meaning == Heard::nothing) return stop(why, unmarked);
+  if (meaning == Heard::nothing && !resent) return stop(why, unmarked);
   const auto* lost = std::get_if<Lost>(&outcome);
   const int status = lost != nullptr && lost->how == Lost::How::timeout ? 504 : 503;
-  if (meaning == Heard::undecided && may_send_again(phase.destination)) {
+  if (meaning != Heard::doubt && may_send_again(phase.destination)) {
     return stop(why, std::nullopt, status);
   }
   return look_up(phase, call, why_of(outcome));
@@ -269,9 +347,67 @@ Passage::Step Passage::look_up(const Phase& phase, const Call& call, const std::
     node_.reach(phase.name, "after-look-up");
   }
   if (!found) return give_up_unknown(named(why));
+  return record_answer(phase, call, *found);
+}
+
+// Nobody else has this answer, and where the other side does not dedupe nobody can get it again: a
+// database that is away for a while is waited for, and what cannot be recorded is kept as evidence.
+Passage::Step Passage::record_answer(const Phase& phase, const Call& call, const Response& answer) {
   const Run run = run_now();
-  return commit(phase,
-                [&](Transaction& transaction) { return phase.record(transaction, run, *found); });
+  const auto decide = [&](Transaction& transaction) {
+    return phase.record(transaction, run, answer);
+  };
+  const BootTime give_up = node_.clock().now() + settle_allowance;
+  Duration pause = record_pause_first;
+  for (;;) {
+    try {
+      return commit(phase, decide);
+    } catch (const Superseded& lost) {
+      keep_evidence(call, answer, "the record had been taken over: " + lost.why);
+      node_.metrics().add(Counter::double_execution, to_text(Evidence::answered), 1);
+      throw;
+    } catch (const InDoubt& doubt) {
+      keep_evidence(call, answer, doubt.what);
+      throw;
+    } catch (const DatabaseError& failure) {
+      if (!may_pass(failure) || node_.clock().now() >= give_up) {
+        keep_evidence(call, answer, failure.what());
+        throw;
+      }
+      node_.say(LogLevel::warning,
+                "flow \"" + flow_.rules().name + "\": " + log_name(held_.scope, held_.key) +
+                    " has an answer that waits for the database: " + named(failure.what()));
+    } catch (const std::exception& failure) {
+      keep_evidence(call, answer, failure.what());
+      throw;
+    } catch (...) {
+      keep_evidence(call, answer, "an exception of no known type");
+      throw;
+    }
+    hold_on();
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, record_pause_max);
+  }
+}
+
+void Passage::keep_evidence(const Call& call, const Response& answer, const std::string& why) {
+  LateEvidence late;
+  late.scope = held_.scope;
+  late.key = held_.key;
+  late.fence = held_.fence;
+  late.owner = held_.owner;
+  late.fingerprint = held_.fingerprint;
+  late.attempt = held_.attempt;
+  late.evidence = Evidence::answered;
+  late.response = storable(answer, granted_.lease->settle);
+  // Which call it answers: a flow may make several.
+  Headers& headers = late.response->headers;
+  std::erase_if(headers, [](const Header& header) {
+    return same_field_name(header.name, "Idempotency-Key");
+  });
+  headers.push_back({"Idempotency-Key", call.key});
+  late.detail = named("its answer could not be recorded: " + why);
+  node_.keep_evidence(std::move(late));
 }
 
 Response Passage::stop(const std::string& why, std::optional<std::string> recovery_point,

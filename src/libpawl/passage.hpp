@@ -21,15 +21,18 @@ class Passage {
 
   Step run_local(const Phase& phase);
   Step run_foreign(const Phase& phase);
-  Step mark(const Phase& phase, const std::string& key);
+  void mark(const Phase& phase, const std::string& key);
   Step take_in(const Phase& phase, const Call& call, const Outcome& outcome,
                const std::optional<std::string>& unmarked);
   Step look_up(const Phase& phase, const Call& call, const std::string& why);
+  Step record_answer(const Phase& phase, const Call& call, const Response& answer);
+  void keep_evidence(const Call& call, const Response& answer, const std::string& why);
   // Domain writes and what follows from `decide`, in one transaction.
   Step commit(const Phase& phase, const std::function<Next(Transaction&)>& decide);
   Step go_on(std::unique_ptr<Work> work, const Phase& phase, Next next);
 
-  Outcome send(const Phase& phase, const Call& call);
+  Outcome send(const Phase& phase, const Call& call, SendGate& gate);
+  [[nodiscard]] Instant last_sending(const Destination& destination) const;
   [[nodiscard]] bool may_send_again(const Destination& destination) const;
   void demand_next(const Phase& phase, const Next& next) const;
   [[nodiscard]] Run run_now() const;

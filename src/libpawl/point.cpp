@@ -3,48 +3,17 @@
 #include <algorithm>
 #include <charconv>
 
+#include "pawl/core/escape.hpp"
+#include "pawl/core/found_answer.hpp"
+
 namespace pawl::detail {
 namespace {
 
-constexpr std::string_view digits = "0123456789ABCDEF";
 constexpr std::string_view sending_name = "~sending";
 constexpr std::string_view key_name = "~as";
-
-bool is_plain(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '_' || c == '.';
-}
-
-void append_escaped(std::string& out, std::string_view text) {
-  for (const char c : text) {
-    if (is_plain(c)) {
-      out += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    out += '%';
-    out += digits[byte >> 4U];
-    out += digits[byte & 15U];
-  }
-}
-
-std::optional<std::string> unescaped(std::string_view text) {
-  std::string out;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text[at] != '%') {
-      if (!is_plain(text[at])) return std::nullopt;
-      out += text[at];
-      continue;
-    }
-    if (at + 2 >= text.size()) return std::nullopt;
-    const std::size_t high = digits.find(text[at + 1]);
-    const std::size_t low = digits.find(text[at + 2]);
-    if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
-    out += static_cast<char>(high * 16 + low);
-    at += 2;
-  }
-  return out;
-}
+constexpr std::string_view status_name = "~status";
+constexpr std::string_view field_name = "~field";
+constexpr std::string_view body_name = "~body";
 
 std::optional<Instant> instant_of(std::string_view text) {
   std::int64_t microseconds = 0;
@@ -53,11 +22,23 @@ std::optional<Instant> instant_of(std::string_view text) {
   return Instant(Duration(microseconds));
 }
 
+bool is_name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '_';
+}
+
+// A field as `with_answer` writes it.
+bool add_field(Headers& headers, const std::string& text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos) return false;
+  headers.push_back({text.substr(0, colon), text.substr(colon + 1)});
+  return true;
+}
+
 }  // namespace
 
 bool is_phase_name(std::string_view name) {
-  return !name.empty() && name.size() <= 64 &&
-         std::ranges::all_of(name, [](char c) { return is_plain(c) && c != '.'; });
+  return !name.empty() && name.size() <= 64 && std::ranges::all_of(name, is_name_character);
 }
 
 std::string encode(const Point& point) {
@@ -75,7 +56,9 @@ std::string encode(const Point& point) {
     add(sending_name, std::to_string(point.sending->first_sent_at.time_since_epoch().count()),
         true);
   }
-  return text;
+  if (!point.found) return text;
+  const Response& found = *point.found;
+  return with_answer(text, {found.status, found.headers, found.body, 1}).value_or(text);
 }
 
 std::optional<Point> decode_point(std::string_view text) {
@@ -85,6 +68,8 @@ std::optional<Point> decode_point(std::string_view text) {
   if (!is_phase_name(point.phase)) return std::nullopt;
   std::optional<std::string> key;
   std::optional<Instant> sent_at;
+  Response found;
+  bool whole = false;  // the body comes last
   std::string_view rest =
       question == std::string_view::npos ? std::string_view() : text.substr(question + 1);
   if (question != std::string_view::npos && rest.empty()) return std::nullopt;
@@ -96,7 +81,15 @@ std::optional<Point> decode_point(std::string_view text) {
     const std::string_view name = pair.substr(0, equals);
     std::optional<std::string> value = unescaped(pair.substr(equals + 1));
     if (!value) return std::nullopt;
-    if (name == key_name) {
+    if (name == status_name) {
+      const auto* end = value->data() + value->size();
+      if (std::from_chars(value->data(), end, found.status).ptr != end) return std::nullopt;
+    } else if (name == field_name) {
+      if (!add_field(found.headers, *value)) return std::nullopt;
+    } else if (name == body_name) {
+      found.body = std::move(*value);
+      whole = true;
+    } else if (name == key_name) {
       key = std::move(value);
     } else if (name == sending_name) {
       sent_at = instant_of(*value);
@@ -110,6 +103,9 @@ std::optional<Point> decode_point(std::string_view text) {
   }
   if (key.has_value() != sent_at.has_value()) return std::nullopt;
   if (key) point.sending = Sending{*sent_at, std::move(*key)};
+  const bool is_final = found.status >= 200 && found.status <= 599;
+  if (whole != is_final || (whole && !key)) return std::nullopt;
+  if (whole) point.found = std::move(found);
   return point;
 }
 

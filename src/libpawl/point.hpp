@@ -25,7 +25,8 @@ struct Sending {
 struct Point {
   std::string phase;
   FlowState state;
-  std::optional<Sending> sending;
+  std::optional<Sending> sending = {};
+  std::optional<Response> found = {};  // what became of that call, by a finding (core: with_answer)
   friend bool operator==(const Point&, const Point&) = default;
 };
 

@@ -15,6 +15,11 @@ TEST(Point, ComesBackAsItWasWritten) {
       {"charge", {{"payment", "pay_1"}, {"note", "a&b=c?d%e \xff\n\xc3\xa4"}, {"", ""}}, {}},
       {"charge", {}, Sending{Instant(1767225600000001us), "4f1c"}},
       {"charge", {{"~sending", "7"}, {"~as", "x"}}, Sending{Instant(1us), "a b"}},
+      {"charge",
+       {{"payment", "pay_1"}},
+       Sending{Instant(1us), "a b"},
+       Response{201, {{"X-A", "b: c"}, {"X-A", "\xff"}}, std::string("{}&~body=\0", 10)}},
+      {"charge", {}, Sending{Instant(1us), "k"}, Response{402, {}, ""}},
   };
   for (const Point& point : points) {
     const std::string text = encode(point);
@@ -29,9 +34,12 @@ TEST(Point, ReadsLikeWhatItSays) {
 }
 
 TEST(Point, WhatItDoesNotWriteItDoesNotRead) {
-  for (const char* text : {"", "?", "charge?", "charge?x", "char ge", "charge?a=1&a=2",
-                           "charge?a=%4", "charge?a=%zz", "charge?~sending=1", "charge?~as=k",
-                           "charge?~as=k&~sending=", "charge?~as=k&~sending=1x", "charge?a=b c"}) {
+  for (const char* text :
+       {"", "?", "charge?", "charge?x", "char ge", "charge?a=1&a=2", "charge?a=%4", "charge?a=%zz",
+        "charge?~sending=1", "charge?~as=k", "charge?~as=k&~sending=", "charge?~as=k&~sending=1x",
+        "charge?a=b c", "charge?~status=201&~body=", "charge?~as=k&~sending=1&~status=201",
+        "charge?~as=k&~sending=1&~status=99&~body=", "charge?~as=k&~sending=1&~status=x&~body=",
+        "charge?~as=k&~sending=1&~body=", "charge?~as=k&~sending=1&~status=201&~field=a&~body="}) {
     EXPECT_FALSE(decode_point(text)) << text;
   }
 }

@@ -1,10 +1,12 @@
 // Connections that are made when needed and used by one thread at a time.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace pawl::detail {
@@ -12,12 +14,14 @@ namespace pawl::detail {
 template <class Connection>
 class Pool {
  public:
-  explicit Pool(std::size_t connections) : free_(connections) {}
+  Pool(std::size_t connections, std::chrono::milliseconds wait_max)
+      : wait_max_(wait_max), free_(connections) {}
 
-  // A place, and a kept connection if there is one. Waits for a place.
-  std::unique_ptr<Connection> take() {
+  // A place, and a kept connection if there is one. Waits for a place, but not for ever: nothing
+  // where there was none in time.
+  std::optional<std::unique_ptr<Connection>> take() {
     std::unique_lock lock(mutex_);
-    freed_.wait(lock, [&] { return free_ > 0; });
+    if (!freed_.wait_for(lock, wait_max_, [&] { return free_ > 0; })) return std::nullopt;
     --free_;
     if (idle_.empty()) return nullptr;
     std::unique_ptr<Connection> connection = std::move(idle_.back());
@@ -36,6 +40,7 @@ class Pool {
   }
 
  private:
+  const std::chrono::milliseconds wait_max_;
   std::mutex mutex_;
   std::condition_variable freed_;
   std::size_t free_;                               // under mutex_

@@ -1,5 +1,6 @@
 #include <libpq-fe.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -7,6 +8,9 @@
 #include "pawl/node.hpp"
 #include "src/adapters/postgres/link.hpp"
 #include "src/adapters/postgres/migrate.hpp"
+#include "src/adapters/postgres/row.hpp"
+#include "src/adapters/postgres/wire.hpp"
+#include "src/libpawl/open_here.hpp"
 #include "src/libpawl/pool.hpp"
 #include "src/libpawl/work.hpp"
 
@@ -40,6 +44,11 @@ constexpr const char* withhold_body =
     "UPDATE pawl.keys SET response_body = NULL WHERE scope_id = $1 AND idempotency_key = $2 "
     "AND fence = $3::bigint AND status = 'completed'";
 
+// Nor does it take a field of any bytes, as the store does.
+constexpr const char* keep_headers =
+    "UPDATE pawl.keys SET response_headers = $4::jsonb WHERE scope_id = $1 "
+    "AND idempotency_key = $2 AND fence = $3::bigint AND status = 'completed'";
+
 [[noreturn]] void fail(PGconn* connection, const PGresult* result) {
   const char* state = result == nullptr ? nullptr : PQresultErrorField(result, PG_DIAG_SQLSTATE);
   std::string message =
@@ -52,6 +61,7 @@ constexpr const char* withhold_body =
   throw DatabaseError(state == nullptr ? connection_lost : state, "PostgreSQL: " + message);
 }
 
+// For functions that take text: they write it down so that it is read as it was given.
 std::string json_headers(const Headers& headers) {
   std::string text = "[";
   for (const Header& header : headers) {
@@ -60,6 +70,10 @@ std::string json_headers(const Headers& headers) {
     text.append(json::quote(header.value)).append("]");
   }
   return text + "]";
+}
+
+bool is_text(const Header& header) {
+  return postgres::is_text(header.name) && postgres::is_text(header.value);
 }
 
 Instant instant_of(const std::optional<std::string>& microseconds) {
@@ -115,7 +129,7 @@ using Owned = postgres::Established;
 class PostgresBackend final : public Backend {
  public:
   PostgresBackend(std::string url, postgres::Options options, std::size_t connections)
-      : url_(std::move(url)), options_(options), pool_(connections) {}
+      : url_(std::move(url)), options_(options), pool_(connections, connection_wait_max) {}
   std::unique_ptr<Work> begin() override;
   void give(std::unique_ptr<Owned> connection) { pool_.give(std::move(connection)); }
   std::unique_ptr<Owned> connect() const;
@@ -128,8 +142,11 @@ class PostgresBackend final : public Backend {
 
 class PostgresWork final : public Work {
  public:
-  PostgresWork(PostgresBackend& backend, std::unique_ptr<Owned> owned)
-      : backend_(backend), owned_(std::move(owned)), connection_(owned_->connection.get()) {}
+  PostgresWork(PostgresBackend& backend, std::unique_ptr<Owned> owned, OpenHere here)
+      : here_(std::move(here)),
+        backend_(backend),
+        owned_(std::move(owned)),
+        connection_(owned_->connection.get()) {}
   ~PostgresWork() override;
 
   Rows query(const std::string& sql, const std::vector<Value>& parameters) override;
@@ -143,6 +160,7 @@ class PostgresWork final : public Work {
   Rows see(const char* sql, const Record& held);
   void demand_open();
 
+  OpenHere here_;
   PostgresBackend& backend_;
   std::unique_ptr<Owned> owned_;
   PGconn* connection_;
@@ -155,7 +173,14 @@ std::unique_ptr<Owned> PostgresBackend::connect() const {
 }
 
 std::unique_ptr<Work> PostgresBackend::begin() {
-  std::unique_ptr<Owned> owned = pool_.take();
+  OpenHere here(this);
+  std::optional<std::unique_ptr<Owned>> taken = pool_.take();
+  if (!taken) {
+    throw DatabaseError("53300",
+                        "other phases of this process have had all connections in use for 30s: "
+                        "see NodeOptions::connections");
+  }
+  std::unique_ptr<Owned> owned = std::move(*taken);
   try {
     // A kept connection may have gone while it was idle; nothing was sent on it, so a fresh one
     // will do. A fresh one that fails is trouble.
@@ -169,7 +194,7 @@ std::unique_ptr<Work> PostgresBackend::begin() {
     if (PQresultStatus(begun.get()) != PGRES_COMMAND_OK) {
       fail(owned->connection.get(), begun.get());
     }
-    return std::make_unique<PostgresWork>(*this, std::move(owned));
+    return std::make_unique<PostgresWork>(*this, std::move(owned), std::move(here));
   } catch (...) {
     pool_.give(nullptr);
     throw;
@@ -177,12 +202,18 @@ std::unique_ptr<Work> PostgresBackend::begin() {
 }
 
 PostgresWork::~PostgresWork() {
-  bool clean = PQtransactionStatus(connection_) == PQTRANS_IDLE;
-  if (!clean && PQstatus(connection_) == CONNECTION_OK) {
-    const Result done(PQexec(connection_, "ROLLBACK"), PQclear);
-    clean = PQtransactionStatus(connection_) == PQTRANS_IDLE;
+  const auto is_idle = [&] {
+    return PQstatus(connection_) == CONNECTION_OK &&
+           PQtransactionStatus(connection_) == PQTRANS_IDLE;
+  };
+  if (!is_idle()) const Result rolled_back(PQexec(connection_, "ROLLBACK"), PQclear);
+  // What the phase has set, locked or made in its session is no business of the next one's.
+  bool clean = is_idle();
+  if (clean) {
+    const Result forgotten(PQexec(connection_, "DISCARD ALL"), PQclear);
+    clean = PQresultStatus(forgotten.get()) == PGRES_COMMAND_OK && is_idle();
   }
-  backend_.give(clean && PQstatus(connection_) == CONNECTION_OK ? std::move(owned_) : nullptr);
+  backend_.give(clean ? std::move(owned_) : nullptr);
 }
 
 Rows PostgresWork::query(const std::string& sql, const std::vector<Value>& parameters) {
@@ -243,9 +274,14 @@ Record PostgresWork::advance(const Record& held, const std::string& recovery_poi
 
 Record PostgresWork::complete(const Record& held, const StoredResponse& response) {
   demand_open();
+  const bool all_text = std::ranges::all_of(response.headers, is_text);
   query("SELECT pawl.complete($1, $2, $3::bigint, $4::integer, $5::jsonb, $6)",
         {held.scope.text, held.key.text, held.fence.number, std::int64_t{response.status},
-         json_headers(response.headers), Bytes{response.body.value_or("")}});
+         json_headers(all_text ? response.headers : Headers{}), Bytes{response.body.value_or("")}});
+  if (!all_text) {
+    query(keep_headers, {held.scope.text, held.key.text, held.fence.number,
+                         postgres::encode_headers(response.headers)});
+  }
   if (!response.body) query(withhold_body, {held.scope.text, held.key.text, held.fence.number});
   const Rows rows = see(see_completed, held);
   Record next = held;

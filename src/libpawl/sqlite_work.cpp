@@ -9,6 +9,7 @@
 #include "src/adapters/sqlite/row.hpp"
 #include "src/adapters/sqlite/statements.hpp"
 #include "src/libpawl/derived_key.hpp"
+#include "src/libpawl/open_here.hpp"
 #include "src/libpawl/pool.hpp"
 #include "src/libpawl/work.hpp"
 
@@ -72,8 +73,11 @@ class SqliteBackend;
 
 class SqliteWork final : public Work {
  public:
-  SqliteWork(SqliteBackend& backend, std::unique_ptr<sqlite::Opened> opened)
-      : backend_(backend), opened_(std::move(opened)), connection_(&opened_->connection) {}
+  SqliteWork(SqliteBackend& backend, std::unique_ptr<sqlite::Opened> opened, OpenHere here)
+      : here_(std::move(here)),
+        backend_(backend),
+        opened_(std::move(opened)),
+        connection_(&opened_->connection) {}
   ~SqliteWork() override;
 
   Rows query(const std::string& sql, const std::vector<Value>& parameters) override;
@@ -88,6 +92,7 @@ class SqliteWork final : public Work {
   void replace(const Record& next, const Record& before);
   void demand_open();
 
+  OpenHere here_;
   SqliteBackend& backend_;
   std::unique_ptr<sqlite::Opened> opened_;
   Connection* connection_;
@@ -106,7 +111,7 @@ class SqliteBackend final : public Backend {
   const sqlite::Database database_;
   const sqlite::Options options_;
   // SQLite has one writer at a time; waiting for each other here costs less than its busy handler.
-  Pool<sqlite::Opened> pool_{1};
+  Pool<sqlite::Opened> pool_{1, connection_wait_max};
 };
 
 std::unique_ptr<sqlite::Opened> SqliteBackend::ready(std::unique_ptr<sqlite::Opened> kept) {
@@ -131,9 +136,16 @@ std::unique_ptr<sqlite::Opened> SqliteBackend::ready(std::unique_ptr<sqlite::Ope
 }
 
 std::unique_ptr<Work> SqliteBackend::begin() {
-  std::unique_ptr<sqlite::Opened> kept = pool_.take();
+  OpenHere here(this);
+  std::optional<std::unique_ptr<sqlite::Opened>> kept = pool_.take();
+  if (!kept) {
+    throw DatabaseError("SQLITE_BUSY",
+                        "another phase of this process has had its transaction open "
+                        "for 30s: SQLite has one writer at a time");
+  }
   try {
-    return std::make_unique<SqliteWork>(*this, ready(std::move(kept)));
+    std::unique_ptr<sqlite::Opened> opened = ready(std::move(*kept));
+    return std::make_unique<SqliteWork>(*this, std::move(opened), std::move(here));
   } catch (...) {
     pool_.give(nullptr);
     throw;

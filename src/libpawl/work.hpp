@@ -1,6 +1,7 @@
 // One transaction in which domain rows and a record's next state commit together.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,11 +40,14 @@ class Work {
   virtual Commit commit() = 0;
 };
 
-// Where transactions come from. Any thread.
+inline constexpr std::chrono::seconds connection_wait_max{30};
+
+// Where transactions come from. Any thread; a Work belongs to the one that began it.
 class Backend {
  public:
   virtual ~Backend() = default;
-  // Throws DatabaseError. Waits while all connections are in use.
+  // Throws DatabaseError. Waits while all connections are in use, for `connection_wait_max`. Throws
+  // std::logic_error where this thread has one open already.
   virtual std::unique_ptr<Work> begin() = 0;
 };
 

@@ -2,6 +2,8 @@
 #include "pawl/flow.hpp"
 
 #include <libpq-fe.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sqlite3.h>
 #include <sys/socket.h>
 
@@ -15,83 +17,12 @@
 #include "src/libpawl/derived_key.hpp"
 #include "src/libpawl/node_core.hpp"
 #include "testing/upstream_server.hpp"
-#include "tests/libpawl/node_fixture.hpp"
+#include "tests/libpawl/flows_fixture.hpp"
 
 namespace pawl::testing {
 namespace {
 
 using namespace std::chrono_literals;
-
-void note(Transaction& tx, const std::string& name, const std::string& value) {
-  tx.execute("INSERT INTO facts (name, value) VALUES ($1, $2)", {name, value});
-}
-
-class FlowsTest : public NodeTest {
- protected:
-  // create (local), charge (foreign, at `provider`), finish (local).
-  void declare(Flow& flow, Destination provider) {
-    flow.local("create", [this](Transaction& tx, const pawl::Run& run) {
-      if (std::exchange(create_fails, false)) throw std::runtime_error("create is broken");
-      note(tx, "created", run.request.body);
-      return advance("charge").with("payment", run.id("payment"));
-    });
-    flow.foreign(
-        "charge", std::move(provider),
-        [](const pawl::Run& run) {
-          return Outbound{.path = "/charges", .body = run.get("payment")};
-        },
-        [](Transaction& tx, const pawl::Run& run, const Response& answer) {
-          note(tx, "charged", run.get("payment"));
-          if (answer.status == 402) return respond({402, {}, "declined"});
-          return advance("finish").with("charge", answer.body);
-        });
-    flow.local("finish", [this](Transaction& tx, const pawl::Run& run) {
-      note(tx, "finished", run.get("charge"));
-      if (std::exchange(finish_fails, false)) throw std::runtime_error("finish is broken");
-      return respond({201, {{"Location", "/v1/payments/1"}}, run.get("payment")});
-    });
-  }
-
-  std::string count(const std::string& fact) {
-    return ask("SELECT count(*) FROM facts WHERE name = '" + fact + "'");
-  }
-
-  // What the provider does, call by call; the last one for good.
-  Destination scripted(std::vector<Outcome> script) {
-    Destination provider;
-    provider.send = [this, script = std::move(script)](const Call& call) {
-      sent.push_back(call.key);
-      return script[std::min(sent.size(), script.size()) - 1];
-    };
-    return provider;
-  }
-
-  // As if the store were away for those who write `unknown`, and for nobody else.
-  void refuse_unknown() {
-    node.transact([this](Database& database) {
-      if (!on_postgres()) {
-        database.execute(
-            "CREATE TRIGGER not_now BEFORE UPDATE ON keys WHEN NEW.status = 'unknown' "
-            "BEGIN SELECT RAISE(ABORT, 'not now'); END");
-        return;
-      }
-      database.execute(
-          "CREATE FUNCTION not_now() RETURNS trigger LANGUAGE plpgsql AS "
-          "'BEGIN RAISE EXCEPTION ''not now''; END'");
-      database.execute(
-          "CREATE TRIGGER not_now BEFORE UPDATE ON pawl.keys FOR EACH ROW "
-          "WHEN (NEW.status = 'unknown') EXECUTE FUNCTION not_now()");
-    });
-  }
-
-  static Outcome answer(int status, Headers headers = {}) {
-    return Answered{Response{status, std::move(headers), "ch_1"}};
-  }
-
-  bool create_fails = false;
-  bool finish_fails = false;
-  std::vector<std::string> sent;  // the key of each call
-};
 
 TEST_P(FlowsTest, RunsItsPhasesAndReplaysItsAnswer) {
   Flow flow(node, {.name = "payments"});
@@ -323,6 +254,31 @@ TEST_P(FlowsTest, WhatIsFoundNotExecutedIsSentByTheCompleterAndNothingBeforeItAg
   EXPECT_EQ(status("flow-key-00000001"), "in_progress");
   while (flow.complete_abandoned().completed == 0) std::this_thread::yield();
   EXPECT_EQ(sent.size(), 2U);
+  for (const char* fact : {"created", "charged", "finished"}) EXPECT_EQ(count(fact), "1") << fact;
+}
+
+// What was found is the charge's answer: the payment is not finished by it.
+TEST_P(FlowsTest, WhatIsFoundExecutedIsRecordedByItsPhaseAndThePhasesAfterItAreRun) {
+  Destination provider = scripted({Lost{Lost::How::reset, "reset"}});
+  provider.dedupes = false;
+  Flow flow(node, {.name = "payments"});
+  declare(flow, provider);
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 504);
+  detail::NodeCore& core = *node.core();
+  const auto resolve = [&](StoredResponse found) {
+    return core.run(core.engine().resolve(Scope{"lib:tenant-a"}, Key{"flow-key-00000001"},
+                                          FoundCompleted{std::move(found)}, "ops", "asked"));
+  };
+  EXPECT_FALSE(resolve({201, {{"Idempotency-Key", "of-another-call"}}, "ch_8", 1}));
+  EXPECT_EQ(status("flow-key-00000001"), "unknown");
+  ASSERT_TRUE(resolve({201, {{"X", "\xff"}}, "ch_9", 1}));
+  EXPECT_EQ(status("flow-key-00000001"), "in_progress");
+  EXPECT_EQ(flow.complete_abandoned().completed, 1U);
+  const Response told = flow.handle("tenant-a", payment("flow-key-00000001"));
+  EXPECT_EQ(told.status, 201) << "the flow's own answer: " << told.body;
+  EXPECT_EQ(header(told, "Location"), "/v1/payments/1");
+  EXPECT_EQ(sent.size(), 1U);
+  EXPECT_EQ(ask("SELECT value FROM facts WHERE name = 'finished'"), "ch_9");
   for (const char* fact : {"created", "charged", "finished"}) EXPECT_EQ(count(fact), "1") << fact;
 }
 
@@ -604,6 +560,19 @@ TEST_P(FlowsTest, ValuesOfEveryKindGoInAndOut) {
   EXPECT_THROW(node.transact(wrong), DatabaseError);
 }
 
+TEST_P(FlowsTest, FieldsOfAnyBytesAreKeptAndReplayed) {
+  const Headers odd{{"X-Latin", "caf\xe9"}, {"X-Escaped", "\\x41"}, {"X-Utf8", "caf\xc3\xa9"}};
+  Flow flow(node, {.name = "payments"});
+  flow.local("only", [&](Transaction& tx, const pawl::Run&) {
+    EXPECT_THROW(tx.enqueue({.destination = "mail", .headers = odd}), std::invalid_argument);
+    return respond({200, odd, "ok"});
+  });
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 200);
+  const Response replayed = flow.handle("tenant-a", payment("flow-key-00000001"));
+  EXPECT_EQ(header(replayed, "Idempotent-Replayed"), "true") << replayed.body;
+  for (const Header& one : odd) EXPECT_EQ(header(replayed, one.name), one.value);
+}
+
 TEST_P(FlowsTest, AnAnswerTooLargeToKeepIsGivenOnceAndItsReplaySaysSo) {
   FlowOptions options{.name = "payments"};
   options.policy.response_bytes_max = 10;
@@ -615,6 +584,35 @@ TEST_P(FlowsTest, AnAnswerTooLargeToKeepIsGivenOnceAndItsReplaySaysSo) {
   const Response replay = flow.handle("tenant-a", payment("flow-key-00000001"));
   EXPECT_EQ(replay.status, 200);
   EXPECT_NE(replay.body.find("body-withheld"), std::string::npos);
+}
+
+TEST_P(FlowsTest, AThreadThatWouldWaitForItselfIsToldSo) {
+  Flow flow(node, {.name = "payments"});
+  std::string inside;
+  flow.local("only", [&](Transaction&, const pawl::Run&) {
+    try {
+      ask("SELECT 1");
+    } catch (const std::logic_error& refusal) {
+      inside = refusal.what();
+    }
+    return respond({200, {}, "ok"});
+  });
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 200);
+  EXPECT_NE(inside.find("open in this thread already"), std::string::npos) << inside;
+  EXPECT_EQ(ask("SELECT 1"), "1") << "and afterwards all is well";
+
+  Middleware middleware(node, {.name = "wrapped"}, [](const HttpRequest&) { return Response{}; });
+  std::promise<std::string> told;
+  middleware.begin("tenant-a", payment("flow-key-00000002"), [&](Middleware::Begun) {
+    try {
+      flow.handle("tenant-a", payment("flow-key-00000003"));
+      told.set_value("");
+    } catch (const std::logic_error& refusal) {
+      told.set_value(refusal.what());
+    }
+  });
+  const std::string text = told.get_future().get();
+  EXPECT_NE(text.find("the node's own thread"), std::string::npos) << text;
 }
 
 TEST_P(FlowsTest, CanBeAwaited) {
@@ -650,9 +648,54 @@ TEST_P(FlowsTest, ManyThreadsAndFewKeysIsOneEffectEach) {
   EXPECT_EQ(count("finished"), "8");
 }
 
+// Only PostgreSQL has a session that outlives its transaction.
+class SessionTest : public FlowsTest {};
+
+TEST_P(SessionTest, WhatAPhaseSetInItsSessionIsGoneInTheNext) {
+  Flow flow(node, {.name = "payments"});
+  flow.local("only", [&](Transaction& tx, const pawl::Run&) {
+    tx.execute("SET application_name = 'leaked'");
+    tx.execute("SET lock_timeout = '7s'");
+    tx.execute("SELECT pg_advisory_lock(42)");
+    tx.execute("CREATE TEMP TABLE mine (x int)");
+    tx.execute("CREATE ROLE nobody");
+    return respond({200, {}, "ok"});
+  });
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 200);
+  EXPECT_EQ(ask("SELECT current_setting('application_name')"), "pawl");
+  EXPECT_EQ(ask("SELECT current_setting('lock_timeout')"), "0");
+  EXPECT_EQ(ask("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"), "0");
+  EXPECT_EQ(ask("SELECT to_regclass('pg_temp.mine')"), "NULL");
+  node.transact([](Database& database) { database.execute("SET ROLE nobody"); });
+  EXPECT_EQ(ask("SELECT current_user"), "postgres");
+}
+
+TEST_P(SessionTest, AServerThatIsGoneWithoutAWordIsNoticed) {
+  const Node over_tcp = pawl::open(shared_server().tcp_url("postgres"), {.migrate = true});
+  over_tcp.transact([](Database& database) {
+    const int socket = PQsocket(database.native<pg_conn*>());
+    const auto option = [&](int level, int name) {
+      int value = 0;
+      socklen_t size = sizeof value;
+      EXPECT_EQ(::getsockopt(socket, level, name, &value, &size), 0);
+      return value;
+    };
+    EXPECT_EQ(option(SOL_SOCKET, SO_KEEPALIVE), 1);
+    EXPECT_EQ(option(IPPROTO_TCP, TCP_KEEPIDLE), 10);
+    EXPECT_EQ(option(IPPROTO_TCP, TCP_USER_TIMEOUT), 20'000);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, SessionTest, ::testing::Values(StoreKind::postgres), store_name);
+
 // The connection dies at the worst moment: nobody can say at once whether the phase committed.
 class DoubtTest : public FlowsTest {
  protected:
+  // This thread has a transaction open.
+  std::string ask_elsewhere(const std::string& sql) {
+    return std::async(std::launch::async, [&] { return ask(sql); }).get();
+  }
+
   void pay_through_doubt(const std::string& key, bool commits) {
     PGconn* connection = nullptr;
     bool broken = false;
@@ -668,7 +711,7 @@ class DoubtTest : public FlowsTest {
       if (point != "pay:before-commit" || std::exchange(broken, true)) return;
       if (commits) {
         ASSERT_EQ(PQsendQuery(connection, "COMMIT"), 1);
-        while (ask(paid) != "1") std::this_thread::yield();
+        while (ask_elsewhere(paid) != "1") std::this_thread::yield();
       }
       ::shutdown(PQsocket(connection), SHUT_RDWR);
     };

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <mutex>
 
 #include "pawl/pawl.hpp"
+#include "pawl/ports/metrics.hpp"
 #include "testing/postgres_server.hpp"
 #include "testing/serve_process.hpp"
 
@@ -17,6 +19,22 @@ inline PostgresServer& shared_server() {
   static PostgresServer one;
   return one;
 }
+
+class LockedMetrics final : public Metrics {
+ public:
+  void add(Counter counter, std::string_view, std::uint64_t amount) override {
+    const std::lock_guard lock(mutex_);
+    counts_[counter] += amount;
+  }
+  std::uint64_t count(Counter counter) {
+    const std::lock_guard lock(mutex_);
+    return counts_[counter];
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<Counter, std::uint64_t> counts_;  // under mutex_
+};
 
 class NodeTest : public ::testing::TestWithParam<StoreKind> {
  protected:
@@ -31,6 +49,7 @@ class NodeTest : public ::testing::TestWithParam<StoreKind> {
   Node open_node() {
     NodeOptions options;
     options.migrate = true;
+    options.metrics = metrics;
     options.at_point = [this](std::string_view point) {
       if (at_point) at_point(point);
     };
@@ -89,6 +108,7 @@ class NodeTest : public ::testing::TestWithParam<StoreKind> {
 
  protected:
   std::function<void(std::string_view)> at_point;
+  std::shared_ptr<LockedMetrics> metrics = std::make_shared<LockedMetrics>();
   Node node;
 };
 

@@ -100,7 +100,7 @@ using Finding = std::variant<FoundCompleted, FoundNotExecuted>;
 enum class ResolveRefusal {
   not_unknown,   // somebody else settled or resolved it; look again
   too_early,     // an owner may still be sending: wait until upstream_timeout after the lease's end
-  bad_response,  // the answer found has no final HTTP status (200 to 599)
+  bad_response,  // no final HTTP status (200 to 599), or not the answer of a flow's call in doubt
 };
 
 template <>

@@ -65,10 +65,19 @@ Task<Expected<Established, std::string>> establish_there(std::string url, Option
 
 Expected<Established, std::string> establish(const std::string& url, const Options& options) {
   const std::string timeout = std::to_string(options.connect_timeout.count());
-  // Later ones win: the connection string may set a timeout of its own, but not the encoding.
-  const std::array<const char*, 5> names{"connect_timeout", "fallback_application_name", "dbname",
-                                         "client_encoding", nullptr};
-  const std::array<const char*, 5> values{timeout.c_str(), "pawl", url.c_str(), "UTF8", nullptr};
+  // Later ones win: the connection string may set timeouts of its own, but not the encoding. A
+  // server that is gone without a word is noticed within half a minute, whoever waits for what.
+  const std::array<const char*, 9> names{"connect_timeout",
+                                         "tcp_user_timeout",
+                                         "keepalives_idle",
+                                         "keepalives_interval",
+                                         "keepalives_count",
+                                         "fallback_application_name",
+                                         "dbname",
+                                         "client_encoding",
+                                         nullptr};
+  const std::array<const char*, 9> values{timeout.c_str(), "20000",     "10",   "5",    "3",
+                                          "pawl",          url.c_str(), "UTF8", nullptr};
   Owned connection(PQconnectdbParams(names.data(), values.data(), 1), PQfinish);
   if (PQstatus(connection.get()) != CONNECTION_OK) {
     return Unexpected{first_line(PQerrorMessage(connection.get()))};
