@@ -150,6 +150,9 @@ class Engine {
   // The lease anew and the next recovery point. Refused where the record is at neither end of the
   // step: a call that was delayed must not take its owner back.
   Task<StoreResult<GrantWrite>> advance_for(Grant grant, Step step);
+  // What is left of a lease, at least: what such an owner may be told. Nothing while the store's
+  // clock is not to be trusted, since nobody can say.
+  [[nodiscard]] Duration lease_left(const Record& record) const;
 
   // Starts keeping a reservation's lease. Hold it until settled; dropping it stops the renewal.
   std::shared_ptr<Lease> hold(SharedRecord record);

@@ -1,4 +1,6 @@
 // Owners outside of this process: nothing of theirs is in memory here, and any node may be asked.
+#include <algorithm>
+
 #include "pawl/engine.hpp"
 #include "src/engine/renewal.hpp"
 
@@ -78,6 +80,11 @@ Task<StoreResult<Done>> Engine::keep_refused(Grant grant, std::optional<Record> 
   held.fence = grant.fence;
   const BootTime deadline = clock_.now() + options_.settle_timeout;
   co_return co_await keep_late_evidence(held, outcome, options, deadline);
+}
+
+Duration Engine::lease_left(const Record& record) const {
+  if (!std::holds_alternative<InProgress>(record.state) || !time_.trusted()) return Duration{0};
+  return std::max(lease_end(record) - clock_.now(), Duration{0});
 }
 
 Task<StoreResult<GrantWrite>> Engine::renew_for(Grant grant) {

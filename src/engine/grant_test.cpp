@@ -292,6 +292,26 @@ TEST(Grant, RenewingStartsTheLeaseAnew) {
   EXPECT_EQ(held.decision, DecisionKind::in_flight);
 }
 
+TEST(Grant, WhileTheStoresClockIsWrongNobodyIsToldOfMoreTimeThanIsLeft) {
+  Held held;
+  EXPECT_EQ(held.node.lease_left(held.world.record()), 30s);
+  held.world.clock.advance(10s);
+  EXPECT_EQ(held.node.lease_left(held.world.record()), 20s);
+  for (const Duration jump : {Duration(-2h), Duration(4h)}) {
+    held.world.clock.jump_wall(jump);
+    static_cast<void>(run(held.node.sync_time()));
+    ASSERT_TRUE(held.reserve(ours)) << "it is still its own";
+    EXPECT_EQ(held.node.lease_left(held.world.record()), 0s) << "by that clock it would be hours";
+  }
+  held.world.clock.jump_wall(-2h);
+  static_cast<void>(run(held.node.sync_time()));
+  EXPECT_EQ(held.node.lease_left(held.world.record()), 20s);
+  held.world.clock.advance(21s);
+  EXPECT_EQ(held.node.lease_left(held.world.record()), 0s);
+  EXPECT_TRUE(held.settle(held.grant, answer()));
+  EXPECT_EQ(held.node.lease_left(held.world.record()), 0s);
+}
+
 TEST(Grant, AStepIsTakenFromWhereTheOwnerIsOrNotAtAll) {
   Held held;
   EXPECT_TRUE(held.advance(held.grant, "", "reserved"));

@@ -75,9 +75,8 @@ Response json_answer(int status, const JsonObject& document) {
 }
 
 // With milliseconds; a number, since no clock but the store's can read `lease_expires_at`.
-std::string seconds_left(Instant until, Instant now) {
-  const auto left =
-      std::chrono::floor<std::chrono::milliseconds>(std::max(until - now, Duration{0}));
+std::string in_seconds(Duration time) {
+  const auto left = std::chrono::floor<std::chrono::milliseconds>(time);
   char text[40];
   std::snprintf(text, sizeof text, "%lld.%03d", static_cast<long long>(left.count() / 1000),
                 static_cast<int>(left.count() % 1000));
@@ -85,13 +84,13 @@ std::string seconds_left(Instant until, Instant now) {
 }
 
 // What an owner needs to know of what it holds.
-void describe_grant(JsonObject& out, const Record& record, Instant now) {
+void describe_grant(JsonObject& out, const Record& record, Duration lease_left) {
   const auto* held = std::get_if<InProgress>(&record.state);
   out.text("key", record.key.text).text("status", to_text(status_of(record)));
   out.number("fence", record.fence.number).number("attempt", record.attempt);
   out.text("recovery_point", record.recovery_point);
   out.raw("lease_expires_at", held == nullptr ? "null" : timestamp(held->locked_until));
-  out.raw("lease_seconds", held == nullptr ? "null" : seconds_left(held->locked_until, now));
+  out.raw("lease_seconds", held == nullptr ? "null" : in_seconds(lease_left));
 }
 
 std::string why_stale(const KeyCall& call, const Record& record) {
@@ -240,7 +239,7 @@ Response Gateway::render_reservation(Passage& passage, const Reservation& found)
     passage.request_id = pawl::request_id(*found.record);
     JsonObject out;
     out.text("decision", word_of(kind));
-    describe_grant(out, *found.record, engine_.time().at_latest(clock_.now()));
+    describe_grant(out, *found.record, engine_.lease_left(*found.record));
     return json_answer(201, out);
   }
   if (const auto* replay = std::get_if<Replay>(&found.decision)) {
@@ -248,7 +247,7 @@ Response Gateway::render_reservation(Passage& passage, const Reservation& found)
     passage.request_id = pawl::request_id(*found.record);
     JsonObject out;
     out.text("decision", word_of(kind));
-    describe_grant(out, *found.record, engine_.time().at_latest(clock_.now()));
+    describe_grant(out, *found.record, engine_.lease_left(*found.record));
     out.raw("completed_at", timestamp(std::get<Completed>(found.record->state).completed_at));
     out.raw("expires_at", timestamp(found.record->expires_at));
     out.raw("response", stored_response(replay->response));
@@ -325,7 +324,7 @@ Response Gateway::render_write(Passage& passage, const KeyCall& call, const Gran
   }
   passage.request_id = pawl::request_id(record);
   JsonObject out;
-  describe_grant(out, record, engine_.time().at_latest(clock_.now()));
+  describe_grant(out, record, engine_.lease_left(record));
   return json_answer(200, out);
 }
 
