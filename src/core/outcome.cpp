@@ -322,9 +322,12 @@ std::optional<Reaped> reaped(const Record& record, Instant now) {
 Expected<Record, ResolveRefusal> resolved(const Record& record, const Finding& finding,
                                           const Owner& author, Instant now) {
   const auto* unknown = std::get_if<Unknown>(&record.state);
-  if (unknown == nullptr) return Unexpected{ResolveRefusal::not_unknown};
+  const auto* found = std::get_if<FoundCompleted>(&finding);
+  // Found not executed, and now there is proof that it was: whoever retried would execute it again.
+  const bool disproved = found != nullptr && released_by_finding(record);
+  if (unknown == nullptr && !disproved) return Unexpected{ResolveRefusal::not_unknown};
   Record next = record;
-  if (const auto* found = std::get_if<FoundCompleted>(&finding)) {
+  if (found != nullptr) {
     const int status = found->response.status;
     if (status < 200 || status > 599) return Unexpected{ResolveRefusal::bad_response};
     next.owner = author;

@@ -458,6 +458,20 @@ TEST(Resolved, OnlyAFindingThatNothingHappenedIsToldFromOtherReleases) {
       << "an owner cannot say so";
 }
 
+TEST(Resolved, AProofCorrectsAFindingThatNothingHappened) {
+  const Record unknown = in_state(an_in_progress_record(), Status::unknown, some_time());
+  const auto released = resolved(unknown, FoundNotExecuted{}, Owner{"finder"}, some_time() + 1h);
+  ASSERT_TRUE(released);
+  const Instant now = some_time() + 2h;
+  const auto proved =
+      resolved(*released, FoundCompleted{a_stored_response()}, Owner{"webhook"}, now);
+  ASSERT_TRUE(proved);
+  EXPECT_EQ(proved->state, State(Completed{a_stored_response(), now}));
+  EXPECT_EQ(proved->fence, unknown.fence) << "whoever took it over since has a higher one";
+  EXPECT_EQ(broken_invariant(*proved), std::nullopt);
+  EXPECT_FALSE(resolved(*released, FoundNotExecuted{}, Owner{"finder"}, now));
+}
+
 TEST(Resolved, FoundAnswerIsKeptForTheWholeRetentionHoweverLateItIs) {
   for (const RetentionFrom since : {RetentionFrom::completed, RetentionFrom::created}) {
     for (const Duration late : {Duration(0us), Duration(1h), Duration(1000h)}) {
