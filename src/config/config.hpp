@@ -14,6 +14,11 @@
 #include "pawl/core/outbox.hpp"
 #include "pawl/core/policy.hpp"
 #include "pawl/core/time.hpp"
+#include "src/reconcile/event.hpp"
+#include "src/reconcile/rules.hpp"
+#include "src/reconcile/schedule.hpp"
+#include "src/reconcile/signature.hpp"
+#include "src/reconcile/template.hpp"
 
 namespace pawl::config {
 
@@ -56,6 +61,7 @@ struct RoutePolicy : Policy {
   Duration upstream_idle = std::chrono::seconds(1);
   // async: which of a request's headers are kept for the worker. Credentials only if listed here.
   std::vector<std::string> request_headers{"Accept", "Content-Type"};
+  std::string reconcile;  // the [[source]] that knows what became of a request; empty: nobody
 };
 
 // One [[route]]. First match wins.
@@ -73,6 +79,28 @@ struct KeyApi {
 
   std::vector<std::string> callers;
   RoutePolicy policy;  // of it only what key_api_settings names
+};
+
+// [source.webhook]: what the source tells by itself.
+struct Webhook {
+  reconcile::SignatureRules signature;
+  std::vector<std::string> secret_files;  // newest first
+  std::vector<std::string> secrets;       // empty until load_secrets has read the files
+  reconcile::EventRules events;
+};
+
+// One [[source]]: who knows what became of a request whose outcome is unknown.
+struct Source {
+  std::string name;
+  std::string url;             // as written; empty: it is not asked
+  UpstreamUrl address;         // of the url: whom to connect to,
+  reconcile::Template target;  // and what to ask for there
+  Headers headers;             // as written: {file:PATH} stands for what is in a file
+  Headers sent_headers;        // empty until load_secrets has read the files
+  Duration timeout = std::chrono::seconds(10);
+  reconcile::Patience patience;
+  std::vector<reconcile::Rule> rules;
+  std::optional<Webhook> webhook;
 };
 
 struct ApiKey {
@@ -153,6 +181,7 @@ struct Config {
   std::vector<Route> routes;
   KeyApi key_api;
   std::vector<Destination> destinations;
+  std::vector<Source> sources;
 };
 
 }  // namespace pawl::config

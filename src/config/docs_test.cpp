@@ -9,6 +9,7 @@
 #include "src/config/policy_settings.hpp"
 #include "src/config/read_for_tests.hpp"
 #include "src/config/serving.hpp"
+#include "src/config/sources.hpp"
 #include "src/config/tables.hpp"
 
 namespace pawl::config {
@@ -45,6 +46,8 @@ TEST(ConfigurationPage, HasEverySettingWithItsDefault) {
   expect_rows("`[policy]`, and each `[[route]]`", policy_settings(), RoutePolicy{});
   expect_rows("`[key_api]`", key_api_settings(), KeyApi{});
   expect_rows("`[[destination]]`", destination_settings(), Destination{});
+  expect_rows("`[[source]]`", source_settings(), Source{});
+  expect_rows("`[source.webhook]`", webhook_settings(), Webhook{});
   for (const std::string_view name : caller_names()) {
     EXPECT_THAT(page(), HasSubstr("`" + std::string(name) + "`"));
   }

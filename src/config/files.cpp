@@ -9,6 +9,7 @@
 #include "src/config/caller.hpp"
 #include "src/config/document.hpp"
 #include "src/config/findings.hpp"
+#include "src/config/sources.hpp"
 
 namespace pawl::config {
 namespace {
@@ -105,6 +106,7 @@ Troubles load_secrets(Config& config) {
     if (!bytes) troubles.push_back(bytes.error());
     if (bytes) destination.secret = *bytes;
   }
+  for (Source& source : config.sources) load_source(source, troubles);
   return troubles;
 }
 
@@ -118,6 +120,7 @@ Troubles check_files(const Config& config) {
   Config scratch;
   scratch.fingerprint_secret_files = config.fingerprint_secret_files;
   scratch.destinations = config.destinations;
+  scratch.sources = config.sources;
   for (Trouble& trouble : load_secrets(scratch)) troubles.push_back(std::move(trouble));
   return troubles;
 }

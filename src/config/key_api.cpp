@@ -12,11 +12,11 @@ namespace {
 
 constexpr std::string_view only_caller = "default";  // what `single` calls everybody
 
-constexpr std::array<std::string_view, 15> of_a_policy{
+constexpr std::array<std::string_view, 16> of_a_policy{
     "min_key_length",     "refuse_pii_keys", "on_lease_expiry", "lease",
     "retention",          "retention_from",  "expired",         "tombstone_for",
     "fingerprint",        "body_limit",      "response_limit",  "new_keys_per_second",
-    "lookups_per_second", "resource_type",   "resource_id"};
+    "lookups_per_second", "resource_type",   "resource_id",     "reconcile"};
 
 // The same setting under the same name, read and shown as in [policy].
 Setting<KeyApi> borrowed(const Setting<RoutePolicy>& setting) {

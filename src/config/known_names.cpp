@@ -9,6 +9,7 @@
 #include "src/config/key_api.hpp"
 #include "src/config/nearest.hpp"
 #include "src/config/policy_settings.hpp"
+#include "src/config/sources.hpp"
 #include "src/config/tables.hpp"
 
 namespace pawl::config {
@@ -23,7 +24,11 @@ const std::vector<Place>& places() {
   static const std::vector<Place> all = [] {
     std::vector<std::string_view> top = names_of(top_settings());
     top.insert(top.end(), {"admin", "caller", "policy", "route", "limits", "fingerprint_secret",
-                           "key_api", "destination"});
+                           "key_api", "destination", "source"});
+    std::vector<std::string_view> source = names_of(source_settings());
+    source.insert(source.end(), {"headers", "rule", "webhook"});
+    std::vector<std::string_view> webhook = names_of(webhook_settings());
+    webhook.push_back("rule");
     std::vector<std::string_view> route = names_of(policy_settings());
     route.insert(route.end(), {"match", "name"});
     return std::vector<Place>{
@@ -38,6 +43,12 @@ const std::vector<Place>& places() {
         {key_api_table, names_of(key_api_settings())},
         {destination_table, names_of(destination_settings())},
         {fingerprint_table, {"include", "exclude"}},
+        {source_table, source},
+        {source_rule_table,
+         {"status", "where", "then", "response_status", "response_body", "response_type"}},
+        {webhook_table, webhook},
+        {webhook_rule_table,
+         {"where", "then", "response_status", "response_body", "response_type"}},
     };
   }();
   return all;

@@ -19,6 +19,10 @@ inline constexpr std::string_view fingerprint_table = "'fingerprint'";
 inline constexpr std::string_view limits_table = "[limits]";
 inline constexpr std::string_view key_api_table = "[key_api]";
 inline constexpr std::string_view destination_table = "[[destination]]";
+inline constexpr std::string_view source_table = "[[source]]";
+inline constexpr std::string_view source_rule_table = "[[source.rule]]";
+inline constexpr std::string_view webhook_table = "[source.webhook]";
+inline constexpr std::string_view webhook_rule_table = "[[source.webhook.rule]]";
 inline constexpr std::string_view secret_table = "[[fingerprint_secret]]";
 
 // Complains about every name in `table` that `where` does not have: with the place the name does

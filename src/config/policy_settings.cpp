@@ -154,6 +154,7 @@ Settings<P> make_settings() {
       setting<P>("request_headers", &P::request_headers, header_names_in, show_strings),
       text<P>("resource_type", &P::resource_type, any_text),
       text<P>("resource_id", &P::resource_id, place_in_answer),
+      text<P>("reconcile", &P::reconcile, any_text),
   };
 }
 

@@ -9,6 +9,7 @@
 #include "src/config/known_names.hpp"
 #include "src/config/policy_settings.hpp"
 #include "src/config/routes.hpp"
+#include "src/config/sources.hpp"
 #include "src/config/tables.hpp"
 
 namespace pawl::config {
@@ -131,6 +132,10 @@ Expected<Read, Troubles> read_config(std::string_view text, std::string_view fil
   if (const Node* list = document->find("destination")) {
     config.destinations = read_destinations(*list, findings);
   }
+  if (const Node* list = document->find("source")) {
+    config.sources = read_sources(*list, findings);
+  }
+  check_sources(*document, config, findings);
   check_together(*document, config, findings);
   if (findings.has_errors()) return Unexpected{findings.errors()};
   return Read{std::move(config), findings.warnings()};

@@ -4,6 +4,7 @@
 #include "src/config/destinations.hpp"
 #include "src/config/key_api.hpp"
 #include "src/config/policy_settings.hpp"
+#include "src/config/sources.hpp"
 #include "src/config/tables.hpp"
 
 namespace pawl::config {
@@ -61,6 +62,7 @@ std::string show(const Config& config, Secrets secrets) {
   for (const Destination& destination : config.destinations) {
     text += "\n[[destination]]\n" + lines(destination_settings(), destination);
   }
+  for (const Source& source : config.sources) text += show_source(source);
   return text;
 }
 

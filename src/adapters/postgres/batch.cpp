@@ -96,6 +96,7 @@ std::optional<Query> audit(const Writes& batch) {
   ArrayBuilder actors(type::text_array);
   ArrayBuilder actions(type::text_array);
   ArrayBuilder reasons(type::text_array);
+  ArrayBuilder before(type::text_array);
   for (const auto& write : batch) {
     if (!write->audit) continue;
     records.push_back(&write->next);
@@ -103,12 +104,13 @@ std::optional<Query> audit(const Writes& batch) {
     actors.text(write->audit->actor);
     actions.text(write->audit->action);
     reasons.text(write->audit->reason);
+    before.text(std::string(to_text(write->expected.status)));
   }
   if (records.empty()) return std::nullopt;
   Query query{StatementId::audit, encode_columns({Column::scope_id, Column::idempotency_key,
                                                   Column::owner, Column::fence, Column::status},
                                                  records)};
-  for (ArrayBuilder* array : {&ids, &actors, &actions, &reasons}) {
+  for (ArrayBuilder* array : {&ids, &actors, &actions, &reasons, &before}) {
     query.parameters.push_back(std::move(*array).finish());
   }
   return query;

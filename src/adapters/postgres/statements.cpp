@@ -148,10 +148,11 @@ Statements::Statements(bool distributed) : distributed_(distributed) {
           " AND k.owner = b.owner AND k.status = b.status GROUP BY b.scope_id, b.status");
   set(StatementId::audit, "audit",
       "INSERT INTO pawl.audit (scope_id, id, idempotency_key, fence, status, actor, action, reason,"
-      " recorded_at) SELECT b.scope_id, b.id, b.idempotency_key, b.fence, b.status, b.actor,"
-      " b.action, b.reason, now() FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[],"
-      " $5::text[], $6::bytea[], $7::text[], $8::text[], $9::text[])"
-      " AS b(scope_id, idempotency_key, owner, fence, status, id, actor, action, reason)"
+      " status_before, recorded_at) SELECT b.scope_id, b.id, b.idempotency_key, b.fence, b.status,"
+      " b.actor, b.action, b.reason, b.status_before, now() FROM unnest($1::text[], $2::text[],"
+      " $3::text[], $4::bigint[], $5::text[], $6::bytea[], $7::text[], $8::text[], $9::text[],"
+      " $10::text[]) AS b(scope_id, idempotency_key, owner, fence, status, id, actor, action,"
+      " reason, status_before)"
       " JOIN pawl.keys AS k ON " +
           same_key + scopes +
           " AND k.owner = b.owner AND k.fence = b.fence AND k.status = b.status"

@@ -1,0 +1,173 @@
+// Cases: what was done about each record whose outcome is not known, and what providers told.
+//
+// The record stays the truth and only the engine's resolve changes it. A case counts questions
+// before they are sent, so that a crash cannot make it forget them; it keeps several nodes from
+// asking at once; and it remembers everything for whoever is called at night.
+//
+// Blocking: for a thread of its own that may wait, and for the command line. One thread at a time.
+// Every error is a sentence for an operator; then nothing was written, or that is not known.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pawl/core/expected.hpp"
+#include "pawl/core/record.hpp"
+#include "pawl/core/time.hpp"
+#include "pawl/ports/store.hpp"
+
+namespace pawl {
+
+// The record it is about, by the fence of the owner that is doubted.
+struct CaseId {
+  Scope scope;
+  Key key;
+  Fence fence;
+};
+
+enum class CaseState {
+  open,      // it is asked about, from next_at on
+  dead,      // nobody is asked any more: an operator, or an event
+  released,  // found not executed; an event may still know better
+  closed,    // settled
+};
+
+template <>
+struct Names<CaseState> {
+  static constexpr NameTable<CaseState, 4> table{{{CaseState::open, "open"},
+                                                  {CaseState::dead, "dead"},
+                                                  {CaseState::released, "released"},
+                                                  {CaseState::closed, "closed"}}};
+};
+
+struct Case {
+  CaseId id;
+  std::string subject;  // the derived key
+  std::string source;   // who is asked; empty: nobody
+  CaseState state = CaseState::open;
+  int attempts = 0;
+  int absent = 0;  // how often in a row it was not there, asked late enough
+  Instant next_at{};
+  Instant opened_at{};
+  Instant changed_at{};
+  std::string last_result;
+};
+
+struct CaseNote {
+  Instant at{};
+  Fence fence;
+  std::string source;
+  std::string result;
+  std::string detail;
+};
+
+// How a question ended.
+struct CaseChange {
+  CaseState state = CaseState::open;
+  int absent = 0;
+  Instant next_at{};
+  CaseNote note;
+};
+
+// What a provider told. Final ones may complete a record; the others are only remembered.
+struct WebhookEvent {
+  std::string subject;
+  std::string source;
+  std::string id;
+  bool is_final = false;
+  Instant happened_at{};
+  Instant received_at{};
+  StoredResponse response;
+  std::string applied_as;  // empty while it waits
+  friend bool operator==(const WebhookEvent&, const WebhookEvent&) = default;
+};
+
+struct AuditRow {
+  Instant at{};
+  Fence fence;
+  std::string before;  // empty in rows that older versions wrote
+  std::string after;
+  AuditEntry entry;
+};
+
+// A record as a list shows it.
+struct ListedKey {
+  Scope scope;
+  Key key;
+  std::string status;
+  std::string route;
+  std::string method;
+  std::string path;
+  int attempt = 1;
+  Instant created_at{};
+  std::string last_error;
+  std::optional<CaseState> state;  // of its case, where it has one under this fence
+  int attempts = 0;
+  std::string last_result;
+};
+
+// Which records a list shows.
+enum class Listed { unknown, dead, in_progress, pending };
+
+template <>
+struct Names<Listed> {
+  static constexpr NameTable<Listed, 4> table{{{Listed::unknown, "unknown"},
+                                               {Listed::dead, "dead"},
+                                               {Listed::in_progress, "in_progress"},
+                                               {Listed::pending, "pending"}}};
+};
+
+class Cases {
+ public:
+  template <class T>
+  using Result = Expected<T, std::string>;
+
+  virtual ~Cases() = default;
+
+  // Opens the case if need be, counts one attempt, and keeps everybody else from asking until
+  // `until`. Nothing: it is not due, somebody is at it, it is dead, or it is about a later owner.
+  struct Taking {
+    CaseId id;
+    std::string subject;
+    std::string source;
+    Instant now{};
+    Instant until{};
+  };
+  virtual Result<std::optional<Case>> take(const Taking& taking) = 0;
+
+  // What became of it, with its note in the same commit. Not for a later owner's case.
+  virtual Result<Done> change(const CaseId& id, const CaseChange& change) = 0;
+
+  // Asked about again from `now` on, as if for the first time. False: there is none that is dead.
+  virtual Result<bool> reopen(const Scope& scope, const Key& key, const CaseNote& note) = 0;
+
+  // Durable when it returns. False: it was there already.
+  virtual Result<bool> keep_event(const WebhookEvent& event) = 0;
+  virtual Result<std::vector<WebhookEvent>> events_of(const std::string& subject) = 0;
+  virtual Result<Done> applied(const WebhookEvent& event, const std::string& as) = 0;
+  // Cases that are not closed and have final events that wait.
+  virtual Result<std::vector<Case>> with_news(std::size_t cases_max) = 0;
+
+  virtual Result<std::optional<Case>> find(const Scope& scope, const Key& key) = 0;
+  virtual Result<std::vector<CaseNote>> notes_of(const Scope& scope, const Key& key) = 0;
+  virtual Result<std::vector<AuditRow>> audit_of(const Scope& scope, const Key& key) = 0;
+  virtual Result<std::vector<LateEvidence>> evidence_of(const Scope& scope, const Key& key) = 0;
+  virtual Result<std::vector<ListedKey>> list(Listed which, std::size_t keys_max) = 0;
+
+  // Dead letters: unknown records that nobody is asked about.
+  virtual Result<std::size_t> count_dead() = 0;
+
+  // Deletes a record in which `expected` holds, with its audit entry in the same commit. False:
+  // it does not hold.
+  virtual Result<bool> purge(const Scope& scope, const Key& key, const Guard& expected,
+                             const AuditEntry& audit) = 0;
+
+  // Forgets events, notes and finished cases from before then; a bounded number. How many.
+  virtual Result<std::size_t> reap(Instant before) = 0;
+
+  // Lets the connection go; the next call makes another.
+  virtual void disconnect() = 0;
+};
+
+}  // namespace pawl

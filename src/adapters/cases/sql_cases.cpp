@@ -1,0 +1,391 @@
+#include "src/adapters/cases/sql_cases.hpp"
+
+#include "pawl/core/sha256.hpp"
+
+namespace pawl::cases {
+namespace {
+
+constexpr const char* case_columns =
+    "c.scope_id, c.idempotency_key, c.fence, c.subject, c.source, c.state, c.attempts, c.absent,"
+    " c.next_at, c.opened_at, c.changed_at, c.last_result";
+
+// A case about an earlier owner begins anew. One that was settled, and whose record is in doubt
+// again under the same owner, goes on: its owner's own late word has put it there.
+constexpr const char* take_sql =
+    "INSERT INTO pawl.cases AS c (scope_id, idempotency_key, fence, subject, source, state,"
+    " attempts, absent, next_at, opened_at, changed_at, last_result)"
+    " VALUES ($1, $2, CAST($3 AS bigint), $4, $5, 'open', 1, 0, CAST($6 AS bigint),"
+    " CAST($7 AS bigint), CAST($7 AS bigint), '')"
+    " ON CONFLICT (scope_id, idempotency_key) DO UPDATE SET"
+    " attempts = CASE WHEN c.fence < excluded.fence THEN 1 ELSE c.attempts + 1 END,"
+    " absent = CASE WHEN c.fence < excluded.fence OR c.state <> 'open' THEN 0 ELSE c.absent END,"
+    " opened_at = CASE WHEN c.fence < excluded.fence THEN excluded.opened_at ELSE c.opened_at END,"
+    " last_result = CASE WHEN c.fence < excluded.fence THEN '' ELSE c.last_result END,"
+    " fence = excluded.fence, subject = excluded.subject, source = excluded.source,"
+    " state = 'open', next_at = excluded.next_at, changed_at = excluded.changed_at"
+    " WHERE c.fence < excluded.fence"
+    " OR (c.fence = excluded.fence AND c.state <> 'dead' AND c.next_at <= excluded.opened_at)"
+    " RETURNING scope_id, idempotency_key, fence, subject, source, state, attempts, absent,"
+    " next_at, opened_at, changed_at, last_result";
+
+std::string number(std::int64_t value) { return std::to_string(value); }
+std::string micros(Instant at) { return number(at.time_since_epoch().count()); }
+
+// The columns of a row, in the order of its statement.
+class Columns {
+ public:
+  explicit Columns(const Sql::Row& row) : row_(row) {}
+  std::string text() { return row_.at(column_++).value_or(""); }
+  std::optional<std::string> maybe() { return row_.at(column_++); }
+  std::int64_t number() {
+    const std::string digits = text();
+    return digits.empty() ? 0 : std::stoll(digits);
+  }
+  int small() { return static_cast<int>(number()); }
+  Instant time() { return Instant(Duration(number())); }
+
+ private:
+  const Sql::Row& row_;
+  std::size_t column_ = 0;
+};
+
+Case case_of(const Sql::Row& row) {
+  Columns columns(row);
+  Case found;
+  found.id.scope.text = columns.text();
+  found.id.key.text = columns.text();
+  found.id.fence.number = columns.number();
+  found.subject = columns.text();
+  found.source = columns.text();
+  found.state = from_text<CaseState>(columns.text()).value_or(CaseState::open);
+  found.attempts = columns.small();
+  found.absent = columns.small();
+  found.next_at = columns.time();
+  found.opened_at = columns.time();
+  found.changed_at = columns.time();
+  found.last_result = columns.text();
+  return found;
+}
+
+int digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  return c >= 'a' ? c - 'a' + 10 : c - 'A' + 10;
+}
+
+std::string bytes_of(std::string_view hexadecimal) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < hexadecimal.size(); i += 2) {
+    bytes += static_cast<char>(digit(hexadecimal[i]) * 16 + digit(hexadecimal[i + 1]));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Cases::Result<Sql::Rows> SqlCases::together(const std::vector<Statement>& statements) {
+  const Expected<Done, std::string> begun = sql_->begin();
+  if (!begun) return Unexpected{begun.error()};
+  std::optional<Sql::Rows> first;
+  for (const Statement& each : statements) {
+    Expected<Sql::Rows, std::string> rows = sql_->run(each.sql, each.parameters);
+    if (!rows) return Unexpected{rows.error()};
+    if (!first) first = std::move(*rows);
+  }
+  const Expected<Sql::Rows, std::string> committed = sql_->run("COMMIT", {});
+  if (!committed) return Unexpected{committed.error()};
+  return std::move(*first);
+}
+
+SqlCases::Statement SqlCases::note_statement(const Scope& scope, const Key& key,
+                                             const CaseNote& note) {
+  return {
+      "INSERT INTO pawl.case_notes (scope_id, idempotency_key, at, fence, source, result,"
+      " detail) VALUES ($1, $2, CAST($3 AS bigint), CAST($4 AS bigint), $5, $6, $7)",
+      {scope.text, key.text, micros(note.at), number(note.fence.number), note.source, note.result,
+       note.detail}};
+}
+
+Cases::Result<std::optional<Case>> SqlCases::take(const Taking& taking) {
+  const Result<Sql::Rows> rows =
+      together({{take_sql,
+                 {taking.id.scope.text, taking.id.key.text, number(taking.id.fence.number),
+                  taking.subject, taking.source, micros(taking.until), micros(taking.now)}}});
+  if (!rows) return Unexpected{rows.error()};
+  if (rows->empty()) return std::optional<Case>();
+  return std::optional<Case>(case_of(rows->front()));
+}
+
+Cases::Result<Done> SqlCases::change(const CaseId& id, const CaseChange& change) {
+  const Statement update{
+      "UPDATE pawl.cases SET state = $4, absent = CAST($5 AS bigint),"
+      " next_at = CAST($6 AS bigint), changed_at = CAST($7 AS bigint), last_result = $8"
+      " WHERE scope_id = $1 AND idempotency_key = $2 AND fence = CAST($3 AS bigint)",
+      {id.scope.text, id.key.text, number(id.fence.number), std::string(to_text(change.state)),
+       number(change.absent), micros(change.next_at), micros(change.note.at), change.note.result}};
+  const Result<Sql::Rows> done = together({update, note_statement(id.scope, id.key, change.note)});
+  if (!done) return Unexpected{done.error()};
+  return Done{};
+}
+
+Cases::Result<bool> SqlCases::reopen(const Scope& scope, const Key& key, const CaseNote& note) {
+  const Statement update{
+      "UPDATE pawl.cases SET state = 'open', attempts = 0, absent = 0,"
+      " next_at = CAST($3 AS bigint), changed_at = CAST($3 AS bigint), last_result = $4"
+      " WHERE scope_id = $1 AND idempotency_key = $2 AND state = 'dead' RETURNING fence",
+      {scope.text, key.text, micros(note.at), note.result}};
+  const Result<Sql::Rows> rows = together({update, note_statement(scope, key, note)});
+  if (!rows) return Unexpected{rows.error()};
+  return !rows->empty();
+}
+
+Cases::Result<bool> SqlCases::keep_event(const WebhookEvent& event) {
+  std::string type;
+  if (const auto found = find_header(event.response.headers, "Content-Type")) type = *found;
+  const Result<Sql::Rows> rows = together(
+      {{"INSERT INTO pawl.webhook_events (subject, source, event_id, is_final, happened_at,"
+        " received_at, response_code, response_type, response_body, applied_as)"
+        " VALUES ($1, $2, $3, CAST($4 AS bigint), CAST($5 AS bigint), CAST($6 AS bigint),"
+        " CAST($7 AS bigint), $8, $9, '') ON CONFLICT (subject, source, event_id) DO NOTHING"
+        " RETURNING event_id",
+        {event.subject, event.source, event.id, event.is_final ? "1" : "0",
+         micros(event.happened_at), micros(event.received_at), number(event.response.status), type,
+         event.response.body.value_or("")}}});
+  if (!rows) return Unexpected{rows.error()};
+  return !rows->empty();
+}
+
+Cases::Result<std::vector<WebhookEvent>> SqlCases::events_of(const std::string& subject) {
+  const Result<Sql::Rows> rows = sql_->run(
+      "SELECT subject, source, event_id, is_final, happened_at, received_at, response_code,"
+      " response_type, response_body, applied_as FROM pawl.webhook_events WHERE subject = $1"
+      " ORDER BY happened_at, received_at",
+      {subject});
+  if (!rows) return Unexpected{rows.error()};
+  std::vector<WebhookEvent> events;
+  for (const Sql::Row& row : *rows) {
+    Columns columns(row);
+    WebhookEvent event;
+    event.subject = columns.text();
+    event.source = columns.text();
+    event.id = columns.text();
+    event.is_final = columns.number() != 0;
+    event.happened_at = columns.time();
+    event.received_at = columns.time();
+    event.response.status = columns.small();
+    event.response.headers = {{"Content-Type", columns.text()}};
+    event.response.body = columns.text();
+    event.applied_as = columns.text();
+    events.push_back(std::move(event));
+  }
+  return events;
+}
+
+Cases::Result<Done> SqlCases::applied(const WebhookEvent& event, const std::string& as) {
+  const Result<Sql::Rows> done =
+      together({{"UPDATE pawl.webhook_events SET applied_as = $4"
+                 " WHERE subject = $1 AND source = $2 AND event_id = $3",
+                 {event.subject, event.source, event.id, as}}});
+  if (!done) return Unexpected{done.error()};
+  return Done{};
+}
+
+Cases::Result<std::vector<Case>> SqlCases::with_news(std::size_t cases_max) {
+  const Result<Sql::Rows> rows =
+      sql_->run(std::string("SELECT ") + case_columns +
+                    " FROM pawl.cases c WHERE c.state <> 'closed' AND EXISTS (SELECT 1 FROM"
+                    " pawl.webhook_events e WHERE e.subject = c.subject AND e.applied_as = ''"
+                    " AND e.is_final = 1) LIMIT CAST($1 AS bigint)",
+                {number(static_cast<std::int64_t>(cases_max))});
+  if (!rows) return Unexpected{rows.error()};
+  std::vector<Case> cases;
+  for (const Sql::Row& row : *rows) cases.push_back(case_of(row));
+  return cases;
+}
+
+Cases::Result<std::optional<Case>> SqlCases::find(const Scope& scope, const Key& key) {
+  const Result<Sql::Rows> rows =
+      sql_->run(std::string("SELECT ") + case_columns +
+                    " FROM pawl.cases c WHERE c.scope_id = $1 AND c.idempotency_key = $2",
+                {scope.text, key.text});
+  if (!rows) return Unexpected{rows.error()};
+  if (rows->empty()) return std::optional<Case>();
+  return std::optional<Case>(case_of(rows->front()));
+}
+
+Cases::Result<std::vector<CaseNote>> SqlCases::notes_of(const Scope& scope, const Key& key) {
+  const Result<Sql::Rows> rows = sql_->run(
+      "SELECT at, fence, source, result, detail FROM pawl.case_notes"
+      " WHERE scope_id = $1 AND idempotency_key = $2 ORDER BY at",
+      {scope.text, key.text});
+  if (!rows) return Unexpected{rows.error()};
+  std::vector<CaseNote> notes;
+  for (const Sql::Row& row : *rows) {
+    Columns columns(row);
+    CaseNote note;
+    note.at = columns.time();
+    note.fence.number = columns.number();
+    note.source = columns.text();
+    note.result = columns.text();
+    note.detail = columns.text();
+    notes.push_back(std::move(note));
+  }
+  return notes;
+}
+
+Cases::Result<std::vector<AuditRow>> SqlCases::audit_of(const Scope& scope, const Key& key) {
+  const Result<Sql::Rows> rows =
+      sql_->run("SELECT " + sql_->audit_columns() +
+                    " FROM pawl.audit WHERE scope_id = $1 AND idempotency_key = $2 ORDER BY 1",
+                {scope.text, key.text});
+  if (!rows) return Unexpected{rows.error()};
+  std::vector<AuditRow> entries;
+  for (const Sql::Row& row : *rows) {
+    Columns columns(row);
+    AuditRow entry;
+    entry.at = columns.time();
+    entry.fence.number = columns.number();
+    entry.before = columns.text();
+    entry.after = columns.text();
+    entry.entry.actor = columns.text();
+    entry.entry.action = columns.text();
+    entry.entry.reason = columns.text();
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+Cases::Result<std::vector<LateEvidence>> SqlCases::evidence_of(const Scope& scope, const Key& key) {
+  const Result<Sql::Rows> rows = sql_->run(
+      "SELECT fence, owner, fingerprint, attempt, evidence, response_code, response_headers, " +
+          sql_->hexadecimal("response_body") +
+          ", response_schema_version, detail FROM pawl.evidence"
+          " WHERE scope_id = $1 AND idempotency_key = $2 ORDER BY " +
+          sql_->evidence_time(),
+      {scope.text, key.text});
+  if (!rows) return Unexpected{rows.error()};
+  std::vector<LateEvidence> all;
+  for (const Sql::Row& row : *rows) {
+    Columns columns(row);
+    LateEvidence one;
+    one.scope = scope;
+    one.key = key;
+    one.fence.number = columns.number();
+    one.owner.text = columns.text();
+    one.fingerprint.text = columns.text();
+    one.attempt = columns.small();
+    const std::optional<Evidence> evidence = from_text<Evidence>(columns.text());
+    const std::optional<std::string> code = columns.maybe();
+    const std::optional<Headers> headers = sql_->decode_headers(columns.text());
+    const std::optional<std::string> body = columns.maybe();
+    const int version = columns.small();
+    one.detail = columns.text();
+    if (!evidence || (code && !headers)) continue;  // not understood: never reinterpreted
+    one.evidence = *evidence;
+    if (code) {
+      one.response = StoredResponse{std::stoi(*code), *headers, std::nullopt, version};
+      if (body) one.response->body = bytes_of(*body);
+    }
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+Cases::Result<std::vector<ListedKey>> SqlCases::list(Listed which, std::size_t keys_max) {
+  const std::string status =
+      which == Listed::dead ? "unknown" : std::string(to_text(which));  // never from outside
+  const Result<Sql::Rows> rows = sql_->run(
+      "SELECT k.scope_id, k.idempotency_key, k.status, k.route, k.method, k.path, k.attempt, " +
+          sql_->micros("k.created_at") + ", k.last_error, c.state, c.attempts, c.last_result " +
+          sql_->keys_in(status) +
+          " LEFT JOIN pawl.cases c ON c.scope_id = k.scope_id"
+          " AND c.idempotency_key = k.idempotency_key AND c.fence = k.fence"
+          " WHERE k.status = '" +
+          status + "'" + (which == Listed::dead ? " AND c.state = 'dead'" : "") +
+          " ORDER BY k.created_at LIMIT CAST($1 AS bigint)",
+      {number(static_cast<std::int64_t>(keys_max))});
+  if (!rows) return Unexpected{rows.error()};
+  std::vector<ListedKey> keys;
+  for (const Sql::Row& row : *rows) {
+    Columns columns(row);
+    ListedKey key;
+    key.scope.text = columns.text();
+    key.key.text = columns.text();
+    key.status = columns.text();
+    key.route = columns.text();
+    key.method = columns.text();
+    key.path = columns.text();
+    key.attempt = columns.small();
+    key.created_at = columns.time();
+    key.last_error = columns.text();
+    key.state = from_text<CaseState>(columns.text());
+    key.attempts = columns.small();
+    key.last_result = columns.text();
+    keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
+// The record is the truth: a dead case whose record was settled by its owner is no dead letter.
+Cases::Result<std::size_t> SqlCases::count_dead() {
+  const Result<Sql::Rows> rows = sql_->run(
+      "SELECT count(*) FROM pawl.cases c JOIN pawl.keys k ON k.scope_id = c.scope_id"
+      " AND k.idempotency_key = c.idempotency_key AND k.fence = c.fence"
+      " WHERE c.state <> 'closed' AND c.state = 'dead' AND k.status = 'unknown'",
+      {});
+  if (!rows) return Unexpected{rows.error()};
+  return static_cast<std::size_t>(Columns(rows->front()).number());
+}
+
+Cases::Result<bool> SqlCases::purge(const Scope& scope, const Key& key, const Guard& expected,
+                                    const AuditEntry& audit) {
+  const Expected<Done, std::string> begun = sql_->begin();
+  if (!begun) return Unexpected{begun.error()};
+  const std::string fence = number(expected.fence.number);
+  const std::string status(to_text(expected.status));
+  const Result<Sql::Rows> gone = sql_->run(
+      "DELETE FROM pawl.keys WHERE scope_id = $1 AND idempotency_key = $2"
+      " AND fence = CAST($3 AS bigint) AND status = $4 RETURNING fence",
+      {scope.text, key.text, fence, status});
+  if (!gone) return Unexpected{gone.error()};
+  if (gone->empty()) {
+    const Result<Sql::Rows> left = sql_->run("ROLLBACK", {});
+    if (!left) return Unexpected{left.error()};
+    return false;
+  }
+  std::string parts;
+  for (const std::string& part :
+       {scope.text, key.text, fence, status, audit.actor, audit.action, audit.reason}) {
+    parts.append(number(static_cast<std::int64_t>(part.size()))).append(":").append(part);
+  }
+  const Result<Sql::Rows> written =
+      sql_->run(sql_->audit_insert(), {scope.text, key.text, fence, status, "purged", audit.actor,
+                                       audit.action, audit.reason, hex(sha256(parts))});
+  if (!written) return Unexpected{written.error()};
+  const Result<Sql::Rows> committed = sql_->run("COMMIT", {});
+  if (!committed) return Unexpected{committed.error()};
+  return true;
+}
+
+Cases::Result<std::size_t> SqlCases::reap(Instant before) {
+  const std::string then = micros(before);
+  std::size_t gone = 0;
+  for (const char* sql :
+       {"DELETE FROM pawl.webhook_events WHERE (subject, source, event_id) IN (SELECT subject,"
+        " source, event_id FROM pawl.webhook_events WHERE received_at < CAST($1 AS bigint)"
+        " ORDER BY received_at LIMIT 500) RETURNING 1",
+        "DELETE FROM pawl.cases WHERE (scope_id, idempotency_key) IN (SELECT scope_id,"
+        " idempotency_key FROM pawl.cases WHERE changed_at < CAST($1 AS bigint)"
+        " AND (state = 'closed' OR state = 'released') ORDER BY changed_at LIMIT 500)"
+        " AND (state = 'closed' OR state = 'released') RETURNING 1",
+        "DELETE FROM pawl.case_notes WHERE (scope_id, idempotency_key, at) IN (SELECT n.scope_id,"
+        " n.idempotency_key, n.at FROM pawl.case_notes n WHERE n.at < CAST($1 AS bigint)"
+        " AND NOT EXISTS (SELECT 1 FROM pawl.cases c WHERE c.scope_id = n.scope_id"
+        " AND c.idempotency_key = n.idempotency_key) ORDER BY n.at LIMIT 500) RETURNING 1"}) {
+    const Result<Sql::Rows> rows = sql_->run(sql, {then});
+    if (!rows) return Unexpected{rows.error()};
+    gone += rows->size();
+  }
+  return gone;
+}
+
+}  // namespace pawl::cases

@@ -1,0 +1,80 @@
+// Cases in SQL: one set of statements for every store that speaks it.
+//
+// The statements are few and rare, so they are not worth writing twice; what differs between two
+// stores (how a time or bytes are read as text, how a transaction begins) is theirs to say.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pawl/ports/cases.hpp"
+
+namespace pawl::cases {
+
+// What one store says differently. Values go in and come out as text.
+class Sql {
+ public:
+  using Row = std::vector<std::optional<std::string>>;
+  using Rows = std::vector<Row>;
+
+  virtual ~Sql() = default;
+
+  // Tables are named "pawl.cases" and parameters "$1": a store that says otherwise translates. An
+  // error ends the connection, and with it any transaction.
+  virtual Expected<Rows, std::string> run(const std::string& sql,
+                                          const std::vector<std::string>& parameters) = 0;
+  // Begins a transaction that is durable once it is committed.
+  virtual Expected<Done, std::string> begin() = 0;
+  virtual void disconnect() = 0;
+
+  // SQL that gives a column of the older tables as microseconds or as hexadecimal digits.
+  [[nodiscard]] virtual std::string micros(const std::string& column) const = 0;
+  [[nodiscard]] virtual std::string hexadecimal(const std::string& column) const = 0;
+  // Audit rows, and how one is written: key, fence, before, after, actor, action, reason, at, id.
+  [[nodiscard]] virtual std::string audit_columns() const = 0;
+  [[nodiscard]] virtual std::string audit_insert() const = 0;
+  // When evidence was kept.
+  [[nodiscard]] virtual std::string evidence_time() const = 0;
+  // "FROM ... k": the rows of pawl.keys in this status, found by an index.
+  [[nodiscard]] virtual std::string keys_in(const std::string& status) const = 0;
+  [[nodiscard]] virtual std::optional<Headers> decode_headers(std::string_view text) const = 0;
+};
+
+class SqlCases : public Cases {
+ public:
+  explicit SqlCases(std::unique_ptr<Sql> sql) : sql_(std::move(sql)) {}
+
+  Result<std::optional<Case>> take(const Taking& taking) override;
+  Result<Done> change(const CaseId& id, const CaseChange& change) override;
+  Result<bool> reopen(const Scope& scope, const Key& key, const CaseNote& note) override;
+  Result<bool> keep_event(const WebhookEvent& event) override;
+  Result<std::vector<WebhookEvent>> events_of(const std::string& subject) override;
+  Result<Done> applied(const WebhookEvent& event, const std::string& as) override;
+  Result<std::vector<Case>> with_news(std::size_t cases_max) override;
+  Result<std::optional<Case>> find(const Scope& scope, const Key& key) override;
+  Result<std::vector<CaseNote>> notes_of(const Scope& scope, const Key& key) override;
+  Result<std::vector<AuditRow>> audit_of(const Scope& scope, const Key& key) override;
+  Result<std::vector<LateEvidence>> evidence_of(const Scope& scope, const Key& key) override;
+  Result<std::vector<ListedKey>> list(Listed which, std::size_t keys_max) override;
+  Result<std::size_t> count_dead() override;
+  Result<bool> purge(const Scope& scope, const Key& key, const Guard& expected,
+                     const AuditEntry& audit) override;
+  Result<std::size_t> reap(Instant before) override;
+  void disconnect() override { sql_->disconnect(); }
+
+ private:
+  // Statements that are committed together; the rows are those of the first.
+  struct Statement {
+    std::string sql;
+    std::vector<std::string> parameters;
+  };
+  Result<Sql::Rows> together(const std::vector<Statement>& statements);
+  Statement note_statement(const Scope& scope, const Key& key, const CaseNote& note);
+
+  std::unique_ptr<Sql> sql_;
+};
+
+}  // namespace pawl::cases

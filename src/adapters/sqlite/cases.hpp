@@ -1,0 +1,15 @@
+// Cases in a SQLite store, on a connection of their own.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "pawl/ports/cases.hpp"
+#include "src/adapters/sqlite/options.hpp"
+
+namespace pawl::sqlite {
+
+// The file is opened when it is needed; it must be a store by then.
+std::unique_ptr<Cases> cases_in(std::string path, Options options = {});
+
+}  // namespace pawl::sqlite

@@ -1,0 +1,139 @@
+#include "src/config/sources.hpp"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "src/config/files.hpp"
+#include "src/config/read_for_tests.hpp"
+#include "src/config/show.hpp"
+
+namespace pawl::config {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+const std::string asked =
+    "[[source]]\nname = \"bank\"\nurl = \"https://bank.example/v1/find?k={key}\"\n";
+const std::string rule =
+    "[[source.rule]]\nstatus = [200, \"3xx\"]\nwhere = { \"/status\" = [\"paid\", 1, true] }\n"
+    "then = \"completed\"\nresponse_status = 201\nresponse_body = '{\"id\": {/id}}'\n";
+const std::string told =
+    "[[source]]\nname = \"bank\"\n[source.webhook]\nsecret_files = \"/s\"\nevent_id = \"/id\"\n";
+const std::string event_rule =
+    "[[source.webhook.rule]]\nwhere = { \"/type\" = \"paid\" }\nthen = \"completed\"\n";
+
+TEST(Sources, AreReadWithDefaults) {
+  const Config config = good(asked + rule);
+  ASSERT_EQ(config.sources.size(), 1U);
+  const Source& source = config.sources.front();
+  EXPECT_EQ(source.name, "bank");
+  EXPECT_TRUE(source.address.tls);
+  EXPECT_EQ(source.address.host, "bank.example");
+  EXPECT_EQ(source.address.port, 443);
+  EXPECT_EQ(reconcile::fill_url(source.target, {"a b", "", "", ""}), "/v1/find?k=a%20b");
+  EXPECT_EQ(source.timeout, 10s);
+  EXPECT_EQ(source.patience.visibility_window, 5min);
+  EXPECT_EQ(source.patience.absent_confirmations, 2);
+  EXPECT_EQ(source.rules.front().then, reconcile::Then::completed);
+  EXPECT_EQ(source.rules.front().statuses.size(), 2U);
+  EXPECT_EQ(source.rules.front().where.front().values,
+            (std::vector<std::string>{"paid", "1", "true"}));
+  EXPECT_EQ(source.rules.front().reply.status, 201);
+  EXPECT_FALSE(source.webhook);
+}
+
+TEST(Sources, AreShownAsTheyAreRead) {
+  for (const std::string& text :
+       {asked + "backoff = \"1s\"\n[source.headers]\nAuthorization = \"Bearer {file:/t}\"\n" + rule,
+        told +
+            "scheme = \"hmac\"\nheader = \"X-S\"\nprefix = \"sha256=\"\nkey = \"/k\"\n"
+            "scope = \"caller:default\"\n" +
+            event_rule,
+        told + "derived_key = \"/k\"\nevent_time = \"/t\"\n" + event_rule}) {
+    const std::string shown = show(good(text), Secrets::shown);
+    EXPECT_EQ(show(good(shown), Secrets::shown), shown);
+    EXPECT_THAT(shown, HasSubstr("[[source]]"));
+  }
+}
+
+TEST(Sources, WrongOnesAreExplained) {
+  struct Row {
+    std::string text;
+    std::string says;
+  };
+  const std::vector<Row> rows{
+      {"[[source]]\nurl = \"http://h/{key}\"\n" + rule, "needs 'name'"},
+      {"[[source]]\nname = \"a b\"\nurl = \"http://h/{key}\"\n" + rule, "letters, digits"},
+      {"[[source]]\nname = \"a\"\n", "needs 'url'"},
+      {"[[source]]\nname = \"a\"\nurl = \"ftp://h/{key}\"\n" + rule, "an address to ask at"},
+      {"[[source]]\nname = \"a\"\nurl = \"http://h/all\"\n" + rule, "which request is asked about"},
+      {"[[source]]\nname = \"a\"\nurl = \"http://h/{kye}\"\n" + rule, "{kye} is not known"},
+      {"[[source]]\nname = \"a\"\nurl = \"http://h/{key}#x\"\n" + rule, "no '#'"},
+      {asked, "needs [[source.rule]]"},
+      {asked + "[[source.rule]]\nthen = \"absent\"\n", "fits every answer"},
+      {asked + "[[source.rule]]\nstatus = \"5xx\"\nthen = \"absent\"\n",
+       "a 5xx of the source says nothing"},
+      {asked + "[[source.rule]]\nstatus = \"*\"\nthen = \"absent\"\n",
+       "a 5xx of the source says nothing"},
+      {asked + "[[source.rule]]\nstatus = 99\nthen = \"absent\"\n", "an HTTP status like 200"},
+      {asked + "[[source.rule]]\nstatus = 200\n", "needs 'then'"},
+      {asked + "[[source.rule]]\nstatus = 200\nthen = \"complete\"\n", "\"completed\""},
+      {asked + "[[source.rule]]\nstatus = 404\nthen = \"absent\"\nresponse_status = 200\n",
+       "goes with then = \"completed\""},
+      {asked + "[[source.rule]]\nstatus = 200\nthen = \"completed\"\nresponse_body = \"{keys}\"\n",
+       "{keys} is not known"},
+      {asked + "[[source.rule]]\nstatus = 200\nwhere = { status = \"x\" }\nthen = \"unknown\"\n",
+       "must be a JSON pointer"},
+      {asked + "[[source.rule]]\nstats = 200\nthen = \"unknown\"\n", "did you mean 'status'?"},
+      {asked + "backoff = \"2h\"\n" + rule, "must not be over 'backoff_max'"},
+      {asked + rule + asked + rule, "called \"bank\" already"},
+      {"[policy]\nreconcile = \"bnak\"\n" + asked + rule, "did you mean \"bank\"?"},
+      {"[[route]]\nmatch = \"POST /a\"\nreconcile = \"x\"\n", "no [[source]] has that name"},
+      {told + event_rule, "either 'key' and 'scope' or 'derived_key'"},
+      {told + "key = \"/k\"\n" + event_rule, "needs 'scope'"},
+      {told + "key = \"/k\"\nscope = \"/s\"\nderived_key = \"/d\"\n" + event_rule, "either 'key'"},
+      {told + "derived_key = \"/d\"\n", "needs 'rule'"},
+      {told + "derived_key = \"d\"\n" + event_rule, "JSON pointer into the event"},
+      {told + "derived_key = \"/d\"\nscheme = \"hmac\"\n" + event_rule, "needs 'header'"},
+      {told + "derived_key = \"/d\"\nprefix = \"x\"\n" + event_rule, "goes with scheme = \"hmac\""},
+      {told + "derived_key = \"/d\"\n[[source.webhook.rule]]\nthen = \"pending\"\n",
+       "needs 'where'"},
+  };
+  for (const Row& row : rows) EXPECT_THAT(errors_of(row.text), HasSubstr(row.says)) << row.text;
+}
+
+TEST(Sources, TakeSecretsFromFiles) {
+  const std::string path = ::testing::TempDir() + "pawl_source_secret";
+  std::ofstream(path) << "0123456789abcdef\n";
+  Config config =
+      good(asked + "[source.headers]\nAuthorization = \"Bearer {file:" + path + "}\"\n" + rule);
+  EXPECT_EQ(in_lines(load_secrets(config)), "");
+  EXPECT_EQ(config.sources.front().sent_headers,
+            (Headers{{"Authorization", "Bearer 0123456789abcdef"}}));
+  EXPECT_THAT(show(config, Secrets::masked), ::testing::Not(HasSubstr("0123456789abcdef")));
+  Config missing = good(asked + "[source.headers]\nA = \"{file:/nowhere/x}\"\n" + rule);
+  EXPECT_THAT(in_lines(load_secrets(missing)), HasSubstr("cannot be read"));
+  std::ofstream(path) << "short";
+  Config webhook = good("[[source]]\nname = \"bank\"\n[source.webhook]\nsecret_files = \"" + path +
+                        "\"\nevent_id = \"/id\"\nderived_key = \"/d\"\n" + event_rule);
+  EXPECT_THAT(in_lines(load_secrets(webhook)), HasSubstr("a signing secret must have 16 or more"));
+  std::ofstream(path) << "two\nlines";
+  Config lines = good(asked + "[source.headers]\nA = \"{file:" + path + "}\"\n" + rule);
+  EXPECT_THAT(in_lines(load_secrets(lines)), HasSubstr("must hold one line"));
+}
+
+TEST(ReconciliationPage, ExamplesAreRight) {
+  const std::string text = read_file(PAWL_SOURCE_DIR "/docs/reconciliation.md").value();
+  const std::string opening = "```toml\n";
+  int examples = 0;
+  for (std::size_t at = 0; (at = text.find(opening, at)) != std::string::npos; ++examples) {
+    at += opening.size();
+    EXPECT_EQ(warnings_of(text.substr(at, text.find("```", at) - at)), "");
+  }
+  EXPECT_EQ(examples, 2);
+}
+
+}  // namespace
+}  // namespace pawl::config

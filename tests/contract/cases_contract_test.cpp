@@ -1,0 +1,305 @@
+// Cases, on both stores: one contract.
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <filesystem>
+#include <thread>
+
+#include "src/adapters/postgres/cases.hpp"
+#include "src/adapters/postgres/migrate.hpp"
+#include "src/adapters/postgres/postgres_store.hpp"
+#include "src/adapters/sqlite/cases.hpp"
+#include "src/adapters/sqlite/sqlite_store.hpp"
+#include "src/adapters/sqlite/test_support.hpp"
+#include "testing/postgres_server.hpp"
+#include "testing/run.hpp"
+
+namespace pawl {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::run;
+
+enum class Kind { sqlite, postgres };
+
+testing::PostgresServer& server() {
+  static testing::PostgresServer instance({.fsync = false, .configuration = {}});
+  return instance;
+}
+
+const Instant start{std::chrono::seconds(1'700'000'000)};
+
+class CasesContract : public ::testing::TestWithParam<Kind> {
+ protected:
+  CasesContract() {
+    static std::atomic<int> count = 0;
+    if (GetParam() == Kind::sqlite) {
+      store_ = sqlite::opened(directory_.file());
+      return;
+    }
+    database_ = "cases_" + std::to_string(++count);
+    server().create_database(database_);
+    const auto status = postgres::migrate(server().url(database_));
+    if (!status) throw std::runtime_error(status.error());
+    postgres::Options options;
+    options.allow_lossy_store = true;
+    auto store = postgres::PostgresStore::open(server().url(database_), options);
+    if (!store) throw std::runtime_error(store.error());
+    store_ = std::move(*store);
+  }
+
+  // One more node.
+  std::unique_ptr<Cases> connect() {
+    if (GetParam() == Kind::sqlite) {
+      sqlite::Options options;
+      options.busy_timeout = 30s;
+      return sqlite::cases_in(directory_.file(), options);
+    }
+    postgres::Options options;
+    options.operation_timeout = 30s;
+    return postgres::cases_in(server().url(database_), options);
+  }
+
+  static Record unknown(std::int64_t fence = 7) {
+    Record record;
+    record.scope = Scope{"caller:a"};
+    record.key = Key{"0123456789abcdef"};
+    record.fingerprint = Fingerprint{"1.-.00"};
+    record.fence = Fence{fence};
+    record.owner = Owner{"somebody"};
+    record.method = "POST";
+    record.path = "/pay";
+    record.route = "payments";
+    record.last_error = "sent: reset";
+    record.created_at = start;
+    record.expires_at = start + 48h;
+    record.state = Unknown{.reconcile_after = start, .locked_until = start};
+    return record;
+  }
+
+  void put(const Record& record) {
+    const auto written = run(store_->insert_or_read_one(record));
+    if (!written || !written->mine) throw std::runtime_error("not inserted");
+  }
+
+  static Cases::Taking taking(std::int64_t fence, Duration now = 0s) {
+    Cases::Taking one;
+    one.id = CaseId{unknown().scope, unknown().key, Fence{fence}};
+    one.subject = "subject";
+    one.source = "bank";
+    one.now = start + now;
+    one.until = one.now + 20s;
+    return one;
+  }
+
+  static CaseChange change(CaseState state, Duration next, int absent = 0) {
+    CaseChange made;
+    made.state = state;
+    made.absent = absent;
+    made.next_at = start + next;
+    made.note = CaseNote{start + next, Fence{7}, "bank", "failed", "it's \"answered 500\" \\x"};
+    return made;
+  }
+
+  static WebhookEvent event(const std::string& id, bool is_final = true) {
+    WebhookEvent made;
+    made.subject = "subject";
+    made.source = "bank";
+    made.id = id;
+    made.is_final = is_final;
+    made.happened_at = start + 1s;
+    made.received_at = start + 2s;
+    made.response = StoredResponse{
+        201, {{"Content-Type", "application/json"}}, "{\"n\":\"\xc3\xa4\\u0000\"}", 1};
+    return made;
+  }
+
+  sqlite::TempDir directory_;
+  std::string database_;
+  std::unique_ptr<Store> store_;
+};
+
+TEST_P(CasesContract, IsTakenOnceUntilItIsDue) {
+  const auto cases = connect();
+  const auto first = cases->take(taking(7));
+  ASSERT_TRUE(first) << first.error();
+  ASSERT_TRUE(*first);
+  EXPECT_EQ((*first)->attempts, 1);
+  EXPECT_EQ((*first)->subject, "subject");
+  EXPECT_FALSE(*cases->take(taking(7, 19s)).value());
+  EXPECT_EQ((*cases->take(taking(7, 20s)))->attempts, 2) << "whoever had it is gone";
+  ASSERT_TRUE(cases->change(taking(7).id, change(CaseState::open, 100s, 1)));
+  EXPECT_FALSE(cases->take(taking(7, 99s)).value());
+  const auto next = cases->take(taking(7, 100s));
+  EXPECT_EQ((*next)->attempts, 3);
+  EXPECT_EQ((*next)->absent, 1);
+}
+
+TEST_P(CasesContract, ALaterOwnersCaseBeginsAnewAndAnEarlierOnesIsOver) {
+  const auto cases = connect();
+  ASSERT_TRUE(cases->take(taking(7)).value());
+  ASSERT_TRUE(cases->change(taking(7).id, change(CaseState::dead, 0s, 1)));
+  EXPECT_FALSE(cases->take(taking(7, 1h)).value()) << "dead";
+  const auto next = cases->take(taking(8, 1h));
+  ASSERT_TRUE(next && *next);
+  EXPECT_EQ((*next)->attempts, 1);
+  EXPECT_EQ((*next)->absent, 0);
+  EXPECT_FALSE(cases->take(taking(7, 2h)).value());
+  ASSERT_TRUE(cases->change(taking(7).id, change(CaseState::closed, 0s)));
+  EXPECT_EQ((*cases->find(taking(7).id.scope, taking(7).id.key))->state, CaseState::open);
+}
+
+TEST_P(CasesContract, OfManyNodesOneTakesIt) {
+  std::atomic<int> taken = 0;
+  std::vector<std::thread> nodes;
+  for (int i = 0; i < 8; ++i) {
+    nodes.emplace_back([&] {
+      const auto cases = connect();
+      const auto got = cases->take(taking(7));
+      ASSERT_TRUE(got) << got.error();
+      if (*got) ++taken;
+    });
+  }
+  for (std::thread& node : nodes) node.join();
+  EXPECT_EQ(taken, 1);
+}
+
+TEST_P(CasesContract, KeepsItsHistory) {
+  const auto cases = connect();
+  ASSERT_TRUE(cases->take(taking(7)).value());
+  ASSERT_TRUE(cases->change(taking(7).id, change(CaseState::open, 1s)));
+  ASSERT_TRUE(cases->change(taking(7).id, change(CaseState::dead, 2s)));
+  const auto notes = cases->notes_of(taking(7).id.scope, taking(7).id.key);
+  ASSERT_EQ(notes->size(), 2U);
+  EXPECT_EQ(notes->front().detail, "it's \"answered 500\" \\x");
+  EXPECT_EQ(notes->back().at, start + 2s);
+  EXPECT_EQ(notes->back().fence, Fence{7});
+}
+
+TEST_P(CasesContract, EventsAreKeptOnce) {
+  const auto cases = connect();
+  EXPECT_TRUE(cases->keep_event(event("e1")).value());
+  EXPECT_FALSE(cases->keep_event(event("e1")).value());
+  EXPECT_TRUE(cases->keep_event(event("e2", false)).value());
+  cases->disconnect();
+  const auto events = cases->events_of("subject");
+  ASSERT_TRUE(events) << events.error();
+  EXPECT_THAT(*events, ::testing::UnorderedElementsAre(event("e1"), event("e2", false)));
+  EXPECT_TRUE(cases->events_of("another")->empty());
+}
+
+TEST_P(CasesContract, NewsAreFinalEventsThatWaitForCasesThatAreNotClosed) {
+  const auto cases = connect();
+  ASSERT_TRUE(cases->keep_event(event("e0", false)).value());
+  ASSERT_TRUE(cases->take(taking(7)).value());
+  EXPECT_TRUE(cases->with_news(10)->empty()) << "pending is no news";
+  ASSERT_TRUE(cases->keep_event(event("e1")).value());
+  EXPECT_EQ(cases->with_news(10)->size(), 1U);
+  ASSERT_TRUE(cases->change(taking(7).id, change(CaseState::dead, 0s)));
+  EXPECT_EQ(cases->with_news(10)->size(), 1U);
+  ASSERT_TRUE(cases->change(taking(7).id, change(CaseState::closed, 0s)));
+  EXPECT_TRUE(cases->with_news(10)->empty());
+  ASSERT_TRUE(cases->change(taking(7).id, change(CaseState::open, 0s)));
+  ASSERT_TRUE(cases->applied(event("e1"), "resolved"));
+  EXPECT_TRUE(cases->with_news(10)->empty());
+  EXPECT_EQ(cases->events_of("subject")->back().applied_as, "resolved");
+}
+
+TEST_P(CasesContract, DeadLettersAreUnknownRecordsOnly) {
+  const auto cases = connect();
+  put(unknown());
+  ASSERT_TRUE(cases->take(taking(7)).value());
+  EXPECT_EQ(*cases->count_dead(), 0U);
+  ASSERT_TRUE(cases->change(taking(7).id, change(CaseState::dead, 0s)));
+  EXPECT_EQ(*cases->count_dead(), 1U);
+  const auto listed = cases->list(Listed::dead, 10);
+  ASSERT_TRUE(listed) << listed.error();
+  ASSERT_EQ(listed->size(), 1U);
+  EXPECT_EQ(listed->front().key.text, unknown().key.text);
+  EXPECT_EQ(listed->front().last_error, "sent: reset");
+  EXPECT_EQ(listed->front().created_at, start);
+  EXPECT_EQ(listed->front().state, CaseState::dead);
+  EXPECT_EQ(cases->list(Listed::unknown, 10)->size(), 1U);
+  EXPECT_TRUE(cases->list(Listed::in_progress, 10)->empty());
+  // Its owner settles it after all.
+  Record done = unknown();
+  done.state = Completed{StoredResponse{201, {}, "ok", 1}, start + 1s};
+  ASSERT_TRUE(run(store_->replace_one(
+      {done, guard_of(unknown()), AuditEntry{"owner", "late-answer", "it's late"}})));
+  EXPECT_EQ(*cases->count_dead(), 0U);
+  EXPECT_TRUE(cases->list(Listed::dead, 10)->empty());
+  const auto audit = cases->audit_of(done.scope, done.key);
+  ASSERT_EQ(audit->size(), 1U);
+  EXPECT_EQ(audit->front().before, "unknown");
+  EXPECT_EQ(audit->front().after, "completed");
+  EXPECT_EQ(audit->front().entry, (AuditEntry{"owner", "late-answer", "it's late"}));
+}
+
+TEST_P(CasesContract, ADeadOneIsReopened) {
+  const auto cases = connect();
+  const CaseNote note{start + 1h, Fence{7}, "operator", "asked again", "why"};
+  EXPECT_FALSE(cases->reopen(taking(7).id.scope, taking(7).id.key, note).value());
+  ASSERT_TRUE(cases->take(taking(7)).value());
+  EXPECT_FALSE(cases->reopen(taking(7).id.scope, taking(7).id.key, note).value());
+  ASSERT_TRUE(cases->change(taking(7).id, change(CaseState::dead, 0s)));
+  EXPECT_TRUE(cases->reopen(taking(7).id.scope, taking(7).id.key, note).value());
+  EXPECT_EQ((*cases->take(taking(7, 1h)))->attempts, 1);
+}
+
+TEST_P(CasesContract, EvidenceComesBackByteForByte) {
+  const auto cases = connect();
+  LateEvidence late;
+  late.scope = unknown().scope;
+  late.key = unknown().key;
+  late.fence = Fence{6};
+  late.owner = Owner{"late"};
+  late.fingerprint = unknown().fingerprint;
+  late.evidence = Evidence::answered;
+  late.response = StoredResponse{201, {{"X-A", "b"}, {"X-A", "c"}}, std::string("\0\xff {", 4), 1};
+  late.detail = "taken over";
+  LateEvidence none = late;
+  none.evidence = Evidence::sent;
+  none.response.reset();
+  ASSERT_TRUE(run(store_->keep_evidence(late)));
+  ASSERT_TRUE(run(store_->keep_evidence(none)));
+  const auto found = cases->evidence_of(late.scope, late.key);
+  ASSERT_TRUE(found) << found.error();
+  EXPECT_THAT(*found, ::testing::UnorderedElementsAre(late, none));
+}
+
+TEST_P(CasesContract, APurgeIsGuardedAndAudited) {
+  const auto cases = connect();
+  put(unknown());
+  const AuditEntry entry{"operator ada", "purge", "asked to"};
+  Guard wrong = guard_of(unknown());
+  wrong.status = Status::completed;
+  EXPECT_FALSE(cases->purge(unknown().scope, unknown().key, wrong, entry).value());
+  EXPECT_TRUE(cases->audit_of(unknown().scope, unknown().key)->empty());
+  EXPECT_TRUE(cases->purge(unknown().scope, unknown().key, guard_of(unknown()), entry).value());
+  EXPECT_FALSE(*run(store_->find(unknown().scope, unknown().key)));
+  const auto audit = cases->audit_of(unknown().scope, unknown().key);
+  ASSERT_EQ(audit->size(), 1U);
+  EXPECT_EQ(audit->front().after, "purged");
+  EXPECT_EQ(audit->front().entry, entry);
+}
+
+TEST_P(CasesContract, OldThingsAreForgottenAndOpenOnesAreNot) {
+  const auto cases = connect();
+  ASSERT_TRUE(cases->keep_event(event("e1")).value());
+  ASSERT_TRUE(cases->take(taking(7)).value());
+  ASSERT_TRUE(cases->change(taking(7).id, change(CaseState::dead, 0s)));
+  EXPECT_EQ(*cases->reap(start + 1h), 1U) << "the event";
+  EXPECT_TRUE(*cases->find(taking(7).id.scope, taking(7).id.key));
+  EXPECT_EQ(cases->notes_of(taking(7).id.scope, taking(7).id.key)->size(), 1U);
+  ASSERT_TRUE(cases->change(taking(7).id, change(CaseState::closed, 1s)));
+  EXPECT_EQ(*cases->reap(start), 0U);
+  EXPECT_EQ(*cases->reap(start + 1h), 3U) << "the case, and its notes after it";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CasesContract, ::testing::Values(Kind::sqlite, Kind::postgres),
+                         [](const auto& info) {
+                           return info.param == Kind::sqlite ? "Sqlite" : "Postgres";
+                         });
+
+}  // namespace
+}  // namespace pawl
