@@ -8,10 +8,12 @@
 #include <csignal>
 #include <future>
 
+#include "src/adapters/postgres/cases.hpp"
 #include "src/adapters/postgres/channel.hpp"
 #include "src/adapters/postgres/observations.hpp"
 #include "src/adapters/postgres/outbox.hpp"
 #include "src/adapters/postgres/postgres_store.hpp"
+#include "src/adapters/sqlite/cases.hpp"
 #include "src/adapters/sqlite/observations.hpp"
 #include "src/adapters/sqlite/outbox.hpp"
 #include "src/adapters/sqlite/sqlite_store.hpp"
@@ -29,12 +31,14 @@ constexpr std::string_view sqlite_prefix = "sqlite:";
 template <class Concrete>
 Expected<OpenStore, std::string> opened(Expected<std::unique_ptr<Concrete>, std::string> store,
                                         std::unique_ptr<Observations> observations,
-                                        std::unique_ptr<OutboxStore> outbox) {
+                                        std::unique_ptr<OutboxStore> outbox,
+                                        std::unique_ptr<Cases> cases) {
   if (!store) return Unexpected{store.error()};
   Concrete* const concrete = store->get();
   return OpenStore{std::move(*store),
                    std::move(observations),
                    std::move(outbox),
+                   std::move(cases),
                    [concrete] { return concrete->trouble(); },
                    {}};
 }
@@ -119,14 +123,14 @@ Expected<OpenStore, std::string> open_store(const std::string& url, bool allow_l
     const std::string path = url.substr(sqlite_prefix.size());
     return opened(sqlite::SqliteStore::open(path),
                   std::make_unique<sqlite::SqliteObservations>(path),
-                  std::make_unique<sqlite::SqliteOutbox>(path));
+                  std::make_unique<sqlite::SqliteOutbox>(path), sqlite::cases_in(path));
   }
   postgres::Options options;
   options.allow_lossy_store = allow_lossy_store;
-  Expected<OpenStore, std::string> store =
-      opened(postgres::PostgresStore::open(url, options),
-             std::make_unique<postgres::PostgresObservations>(url, options),
-             std::make_unique<postgres::PostgresOutbox>(url, options));
+  Expected<OpenStore, std::string> store = opened(
+      postgres::PostgresStore::open(url, options),
+      std::make_unique<postgres::PostgresObservations>(url, options),
+      std::make_unique<postgres::PostgresOutbox>(url, options), postgres::cases_in(url, options));
   if (store) {
     store->hear = [url, options](std::string name, std::function<void(std::string_view)> heard) {
       return std::make_unique<PostgresHearing>(url, options, std::move(name), std::move(heard));
@@ -144,12 +148,16 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
       shared_(config, metrics_, log_, "pawl-" + os::SystemEntropy().new_owner().text.substr(0, 12)),
       observer_(config, *store_.observations, metrics_, log_, clock_,
                 !observed_routes(config).empty()),
+      desk_(*store_.cases),
       count_(config.limits.connections, config.limits.connections_per_address),
       admin_count_(256, 256) {
   for (std::size_t i = 0; i < thread_count(config); ++i) {
-    workers_.push_back(std::make_unique<Worker>(config, shared_, *store_.store, metrics_, count_));
+    workers_.push_back(
+        std::make_unique<Worker>(config, shared_, *store_.store, metrics_, count_, desk_));
   }
   shared_.observer = &observer_;
+  shared_.desk = &desk_;
+  shared_.news = [&reconciler = workers_.front()->reconciler] { reconciler.wake(); };
   for (const std::string& route : observed_routes(config)) {
     metrics_.will_observe(route, gateway::all_words());
   }
@@ -174,6 +182,7 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
 Node::~Node() {
   for (const auto& worker : workers_) worker->join();
   outbox_hearing_.reset();
+  desk_.stop();      // what it answers, it answers to them
   hearing_.reset();  // before the event loops on which it wakes whoever waits
   // Its threads may still be letting go of the event loops they have just woken: they end first.
   store_.store.reset();
@@ -240,6 +249,7 @@ bool Node::serve() {
     net::co_spawn(first.context, first.outbox->run(), net::detached);
     first.repeat(&Worker::count_outbox, std::min<Duration>(config_.sweep_interval, 10s));
   }
+  net::co_spawn(first.context, first.reconciler.run(), net::detached);
   if (listener_) net::co_spawn(first.context, listener_->run(), net::detached);
   net::co_spawn(first.context, admin_listener_->run(), net::detached);
   for (const auto& worker : workers_) worker->start();

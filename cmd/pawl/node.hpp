@@ -19,6 +19,7 @@
 #include "src/gateway/observer.hpp"
 #include "src/gateway/outbox_worker.hpp"
 #include "src/gateway/prometheus_metrics.hpp"
+#include "src/gateway/reconciler.hpp"
 
 namespace pawl::cmd {
 
@@ -34,6 +35,7 @@ struct OpenStore {
   std::unique_ptr<Store> store;
   std::unique_ptr<Observations> observations;
   std::unique_ptr<OutboxStore> outbox;
+  std::unique_ptr<Cases> cases;
   std::function<std::optional<std::string>()> trouble;
   // Opens the store's way of passing hints between nodes, if it has one: the channel's name, and
   // what is called with each word that is heard.
@@ -46,7 +48,8 @@ Expected<OpenStore, std::string> open_store(const std::string& url, bool allow_l
 class Worker {
  public:
   Worker(const config::Config& config, gateway::Shared& shared, Store& store,
-         gateway::PrometheusMetrics& metrics, http::ConnectionCount& count);
+         gateway::PrometheusMetrics& metrics, http::ConnectionCount& count,
+         gateway::CaseDesk& desk);
 
   void start();
   // Lets no pass begin any more. From any thread.
@@ -54,9 +57,10 @@ class Worker {
     stopping_ = true;
     async.stop();
     if (outbox) outbox->stop();
+    reconciler.stop();
   }
   [[nodiscard]] bool busy() const {
-    return busy_ > 0 || async.busy() || (outbox && outbox->busy());
+    return busy_ > 0 || async.busy() || (outbox && outbox->busy()) || reconciler.busy();
   }
   void join();
 
@@ -71,6 +75,7 @@ class Worker {
   http::SessionGroup sessions;
   gateway::AsyncWorker async;
   std::unique_ptr<gateway::OutboxWorker> outbox;  // on one of the threads
+  gateway::Reconciler reconciler;
 
   // Background work; `pass` is called again `every` so often until stop_passes.
   using Pass = Task<void> (Worker::*)();
@@ -127,6 +132,7 @@ class Node {
   std::unique_ptr<Hearing> outbox_hearing_;
   os::SystemClock clock_;
   gateway::Observer observer_;
+  gateway::CaseDesk desk_;
   http::ConnectionCount count_;
   http::ConnectionCount admin_count_;
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -32,13 +32,15 @@ constexpr std::size_t unknown_rows_max = 10'000;
 }  // namespace
 
 Worker::Worker(const config::Config& config, gateway::Shared& shared, Store& inner,
-               gateway::PrometheusMetrics& metrics, http::ConnectionCount& count)
+               gateway::PrometheusMetrics& metrics, http::ConnectionCount& count,
+               gateway::CaseDesk& desk)
     : pool(address_of(config.upstream), deadlines),
       store(inner, clock, metrics),
       engine(store, clock, entropy, metrics),
       gateway(shared, engine, store, pool, clock, entropy),
       sessions(context, deadlines, gateway, limits_of(config.limits), count),
       async(shared, engine, store, pool, clock, entropy, context.get_executor()),
+      reconciler(shared, engine, store, desk, deadlines, clock, entropy, context.get_executor()),
       metrics_(metrics) {}
 
 void Worker::start() {

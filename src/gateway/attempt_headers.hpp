@@ -4,18 +4,12 @@
 #include <string>
 
 #include "pawl/core/record.hpp"
-#include "pawl/core/sha256.hpp"
 #include "src/config/config.hpp"
+#include "src/reconcile/derived_key.hpp"
 
 namespace pawl::gateway {
 
-// In place of the client's key: tenants that share a provider account must not collide there.
-inline std::string derived_key(const Scope& scope, const Key& key) {
-  std::string parts = "pawl-derived-key\n";
-  parts.append(std::to_string(scope.text.size())).append(":");
-  parts.append(scope.text).append(key.text);
-  return hex(sha256(parts));
-}
+using reconcile::derived_key;
 
 inline Headers attempt_headers(const Record& attempt, config::ForwardKey forward_key) {
   Headers headers;

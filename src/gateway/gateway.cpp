@@ -120,6 +120,8 @@ Task<void> Gateway::handle(http::ClientRequest& request) {
     co_await request.answer(response);
   } else if (is_key_call) {
     co_await answer_key_call(passage);
+  } else if (head.path.starts_with(webhooks_path)) {
+    co_await answer_webhook(passage);
   } else if (head.path.starts_with(own_prefix)) {
     co_await answer_own(passage);
   } else if (ends_here(head)) {

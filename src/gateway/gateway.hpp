@@ -29,6 +29,7 @@
 
 namespace pawl::gateway {
 
+class CaseDesk;
 class Sleeper;
 class Observer;
 
@@ -60,6 +61,8 @@ struct Shared {
   NearDuplicates near_duplicates;
   std::function<void()> accepted = [] {};  // an async request was stored: a worker may look
   Observer* observer = nullptr;            // where some route is observed
+  CaseDesk* desk = nullptr;                // where events of webhooks are kept
+  std::function<void()> news = [] {};      // one was kept: the reconciler may look
 };
 
 // One per thread, on top of that thread's engine and connections.
@@ -92,6 +95,8 @@ class Gateway final : public http::Handler {
   Task<void> guard(Passage& passage);
   Task<void> answer_own(Passage& passage);
   Task<Response> key_state(Passage& passage, std::string_view escaped_key);
+  Task<void> answer_webhook(Passage& passage);
+  Task<Response> take_event(Passage& passage, const config::Source& source);
 
   // The key API.
   Task<void> answer_key_call(Passage& passage);

@@ -10,6 +10,9 @@ namespace pawl::gateway {
 inline constexpr std::string_view own_prefix = "/_pawl/";
 inline constexpr std::string_view policy_path = "/_pawl/v1/policy";
 inline constexpr std::string_view openapi_path = "/_pawl/v1/openapi.json";
+// Below it: the name of a source.
+inline constexpr std::string_view webhooks_path = "/_pawl/v1/webhooks/";
+
 inline constexpr std::string_view keys_path = "/_pawl/v1/keys/";
 
 // As the log may have it: of what is ours only what cannot hold a key, misspelt paths included.

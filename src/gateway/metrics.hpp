@@ -2,6 +2,7 @@
 // it.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 #include "pawl/core/time.hpp"
@@ -26,6 +27,11 @@ class GatewayMetrics {
   virtual void observed(std::string_view route, std::string_view would) = 0;
   virtual void observation_dropped() = 0;
   virtual void refused(std::string_view problem) = 0;
+  // A question about an unknown record that resolved nothing: absent, pending, failed, dead.
+  virtual void reconciled(std::string_view result) = 0;
+  // A webhook: kept, duplicate, ignored, bad_signature, unreadable, unavailable.
+  virtual void webhook(std::string_view result) = 0;
+  virtual void dead_letters(std::size_t count) = 0;
 };
 
 }  // namespace pawl::gateway

@@ -79,6 +79,9 @@ class CountingMetrics final : public GatewayMetrics {
   }
   void observation_dropped() override { ++dropped; }
   void refused(std::string_view) override {}
+  void reconciled(std::string_view) override {}
+  void webhook(std::string_view) override {}
+  void dead_letters(std::size_t) override {}
 
   std::mutex mutex;
   std::map<std::string, int> by_would;

@@ -72,8 +72,8 @@ const std::vector<Described>& described() {
       {Counter::resolved,
        "pawl_reconcile_total",
        "result",
-       "Unknown outcomes resolved",
-       {"completed", "not_executed", "refused"}},
+       "Questions about unknown outcomes by what came of them",
+       {"completed", "not_executed", "refused", "absent", "pending", "failed", "dead"}},
       {Counter::lease_lost,
        "pawl_leases_lost_total",
        nullptr,
@@ -143,11 +143,18 @@ PrometheusMetrics::PrometheusMetrics(const std::vector<std::string>& routes) {
                 "Requests to observed routes that nobody could look at; they were forwarded")
            .Add({});
   refused_ = &counters("pawl_refused_total", "Answers of our own, by problem");
+  webhooks_ =
+      &counters("pawl_webhooks_total", "Events that providers told, by what became of them");
+  for (const char* result :
+       {"kept", "duplicate", "ignored", "bad_signature", "unreadable", "unavailable"}) {
+    webhooks_->Add({{"result", result}});
+  }
   duplicates_ = &counters("pawl_duplicates_total", "Requests whose key was there already");
   unknown_ = &gauge("pawl_unknown_records", "Records whose outcome nobody knows");
   unknown_oldest_ = &gauge("pawl_unknown_oldest_seconds", "Age of the oldest of them");
   to_resume_ = &gauge("pawl_records_to_resume",
                       "Records whose lease is over and that wait for somebody to resume them");
+  dead_ = &gauge("pawl_dead_letters", "Unknown records that nobody is asked about any more");
   connections_ = &gauge("pawl_connections", "Client connections");
   cache_bytes_ = &gauge("pawl_replay_cache_bytes", "Memory held by the replay cache");
   waiting_ = &gauge("pawl_waiting_requests", "Duplicates that wait for the first to finish");
@@ -269,6 +276,14 @@ void PrometheusMetrics::outbox_depth(const std::vector<OutboxDepth>& depths) {
     }
   }
 }
+
+void PrometheusMetrics::reconciled(std::string_view result) { add(Counter::resolved, result, 1); }
+
+void PrometheusMetrics::webhook(std::string_view result) {
+  webhooks_->Add({{"result", std::string(result)}}).Increment();
+}
+
+void PrometheusMetrics::dead_letters(std::size_t count) { dead_->Set(static_cast<double>(count)); }
 
 void PrometheusMetrics::store_took(std::string_view operation, Duration took) {
   const auto found = store_.find(operation);

@@ -49,6 +49,9 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics, public Ou
   void observed(std::string_view route, std::string_view would) override;
   void observation_dropped() override;
   void refused(std::string_view problem) override;
+  void reconciled(std::string_view result) override;
+  void webhook(std::string_view result) override;
+  void dead_letters(std::size_t count) override;
 
   void outbox_settled(std::string_view destination, OutboxResult result) override;
   void outbox_depth(const std::vector<OutboxDepth>& depths) override;
@@ -87,6 +90,7 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics, public Ou
   CounterFamily* observed_;
   prometheus::Counter* observations_dropped_;
   CounterFamily* refused_;
+  CounterFamily* webhooks_;
   CounterFamily* duplicates_;
   CounterFamily* outbox_;
   prometheus::Family<prometheus::Gauge>* outbox_depth_;
@@ -99,6 +103,7 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics, public Ou
   prometheus::Gauge* unknown_;
   prometheus::Gauge* unknown_oldest_;
   prometheus::Gauge* to_resume_;
+  prometheus::Gauge* dead_;
   prometheus::Gauge* connections_;
   prometheus::Gauge* cache_bytes_;
   prometheus::Gauge* breaker_;

@@ -1,0 +1,454 @@
+// pawl keys, pawl explain: what an operator sees and does about single keys.
+#include <pwd.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "cmd/pawl/command.hpp"
+#include "cmd/pawl/node.hpp"
+#include "src/config/files.hpp"
+#include "src/config/tables.hpp"
+#include "src/gateway/key_story.hpp"
+#include "src/reconcile/derived_key.hpp"
+
+namespace pawl::cmd {
+namespace {
+
+constexpr std::string_view sqlite_prefix = "sqlite:";
+constexpr std::size_t reason_bytes_min = 3;
+constexpr std::size_t reason_bytes_max = 2000;
+
+struct Options {
+  std::string store;
+  std::string key;
+  std::string scope;
+  std::string reason;
+  std::string actor;
+  bool json = false;
+  // list
+  std::string status = "unknown";
+  std::size_t limit = 100;
+  // resolve
+  bool completed = false;
+  bool not_executed = false;
+  int response_status = 0;
+  std::string body_file;
+  std::string content_type = "application/json";
+  // purge
+  bool forget_answer = false;
+};
+
+class NoMetrics final : public Metrics {
+ public:
+  void add(Counter, std::string_view, std::uint64_t) override {}
+};
+
+// A store, opened for one command.
+struct Desk {
+  OpenStore open;
+  os::SystemClock clock;
+  os::SystemEntropy entropy;
+  NoMetrics metrics;
+  std::optional<Engine> engine;
+};
+
+int failed(const std::string& what, int code = exit_failed) {
+  std::cerr << "pawl keys: " << what << '\n';
+  return code;
+}
+
+template <class T>
+Task<void> keep_result(Task<T> task, std::optional<T>& result) {
+  result.emplace(co_await std::move(task));
+}
+
+template <class T>
+T run_here(Task<T> task) {
+  boost::asio::io_context context(1);
+  std::optional<T> result;
+  boost::asio::co_spawn(context, keep_result(std::move(task), result), boost::asio::detached);
+  context.run();
+  return std::move(*result);
+}
+
+Expected<std::unique_ptr<Desk>, std::string> open_desk(const std::string& url) {
+  if (const std::string must = config::check_store(url); !must.empty()) {
+    return Unexpected{"--store: " + must};
+  }
+  if (url.starts_with(sqlite_prefix)) {
+    std::error_code ignored;
+    const std::string path = url.substr(sqlite_prefix.size());
+    if (!std::filesystem::exists(path, ignored)) {
+      return Unexpected{"there is no file \"" + path + "\""};
+    }
+  }
+  // Whether it may forget was decided by whoever runs `pawl serve` on it.
+  Expected<OpenStore, std::string> open = open_store(url, /*allow_lossy_store=*/true);
+  if (!open) return Unexpected{open.error()};
+  auto desk = std::make_unique<Desk>();
+  desk->open = std::move(*open);
+  desk->engine.emplace(*desk->open.store, desk->clock, desk->entropy, desk->metrics);
+  return desk;
+}
+
+// Who is at the keyboard.
+std::string whoami() {
+  const passwd* const user = ::getpwuid(::getuid());
+  std::string name = user == nullptr ? std::to_string(::getuid()) : user->pw_name;
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) == 0) name.append("@").append(host.data());
+  return name;
+}
+
+// What is wrong with a reason; empty where nothing is.
+std::string check_reason(const std::string& reason) {
+  const bool blank = reason.find_first_not_of(" \t\n") == std::string::npos;
+  if (!blank && reason.size() >= reason_bytes_min && reason.size() <= reason_bytes_max) return {};
+  return "--reason must say why, in 3 to 2000 characters; it is kept with your name";
+}
+
+Expected<Instant, std::string> time_of(Desk& desk) {
+  const StoreResult<Done> synced = run_here(desk.engine->sync_time());
+  if (!synced)
+    return Unexpected{"the store does not answer: " + std::string(to_text(synced.error()))};
+  return desk.engine->time().at(desk.clock.now());
+}
+
+int list(const Options& options) {
+  const std::optional<Listed> which = from_text<Listed>(options.status);
+  if (!which) {
+    return failed("--status is \"" + options.status +
+                      "\"; lists are made of unknown, dead, in_progress and pending keys. For "
+                      "any other, look at the key itself: pawl keys show",
+                  exit_usage);
+  }
+  const auto desk = open_desk(options.store);
+  if (!desk) return failed(desk.error());
+  const Expected<Instant, std::string> now = time_of(**desk);
+  if (!now) return failed(now.error());
+  const auto keys = (*desk)->open.cases->list(*which, options.limit);
+  if (!keys) return failed(keys.error());
+  std::cout << (options.json ? gateway::key_list_json(*keys) : gateway::key_list(*keys, *now));
+  return exit_ok;
+}
+
+Expected<gateway::KeyFacts, std::string> facts_of(Desk& desk, const Options& options) {
+  gateway::KeyFacts facts;
+  facts.scope = Scope{options.scope};
+  facts.key = Key{options.key};
+  const Expected<Instant, std::string> now = time_of(desk);
+  if (!now) return Unexpected{now.error()};
+  facts.now = *now;
+  StoreResult<std::optional<Record>> record =
+      run_here(desk.open.store->find(facts.scope, facts.key));
+  if (!record) {
+    return Unexpected{record.error() == StoreError::unreadable
+                          ? std::string("the record cannot be understood: it is corrupt, or a "
+                                        "newer pawl wrote it")
+                          : "the store: " + std::string(to_text(record.error()))};
+  }
+  facts.record = std::move(*record);
+  Cases& cases = *desk.open.cases;
+  auto about = cases.find(facts.scope, facts.key);
+  auto notes = cases.notes_of(facts.scope, facts.key);
+  auto audit = cases.audit_of(facts.scope, facts.key);
+  auto evidence = cases.evidence_of(facts.scope, facts.key);
+  auto events = cases.events_of(reconcile::derived_key(facts.scope, facts.key));
+  if (!about) return Unexpected{about.error()};
+  if (!notes) return Unexpected{notes.error()};
+  if (!audit) return Unexpected{audit.error()};
+  if (!evidence) return Unexpected{evidence.error()};
+  if (!events) return Unexpected{events.error()};
+  facts.about = std::move(*about);
+  facts.notes = std::move(*notes);
+  facts.audit = std::move(*audit);
+  facts.evidence = std::move(*evidence);
+  facts.events = std::move(*events);
+  return facts;
+}
+
+int show(const Options& options) {
+  const auto desk = open_desk(options.store);
+  if (!desk) return failed(desk.error());
+  const Expected<gateway::KeyFacts, std::string> facts = facts_of(**desk, options);
+  if (!facts) return failed(facts.error());
+  std::cout << (options.json ? gateway::key_story_json(*facts) : gateway::key_story(*facts));
+  const bool nothing = !facts->record && facts->audit.empty() && facts->notes.empty() &&
+                       facts->evidence.empty() && facts->events.empty();
+  return nothing ? exit_failed : exit_ok;
+}
+
+// Why the state table does not allow it.
+std::string why_not_unknown(const std::optional<Record>& record) {
+  if (!record) return "there is no such record; is --scope right?";
+  switch (status_of(*record)) {
+    case Status::completed:
+      return "it is completed already, and an answer that was given is never changed. Somebody "
+             "else may have been quicker: pawl keys show";
+    case Status::failed_retryable:
+      return "it is failed_retryable already: the next request with this key executes it";
+    case Status::in_progress:
+      return "an owner is executing it. Only when its lease is over and nobody knows what became "
+             "of it can it be resolved";
+    case Status::pending: return "it waits for a worker, and nothing was sent yet";
+    case Status::expired: return "it is expired: there is nothing to resolve";
+    case Status::unknown: return "somebody else was changing it; look again";
+  }
+  return "its state does not allow it";
+}
+
+std::string explain(const ResolveFailure& failure, Desk& desk, const Options& options) {
+  if (const auto* store = std::get_if<StoreError>(&failure)) {
+    return "the store: " + std::string(to_text(*store)) + ". Look with pawl keys show, then repeat";
+  }
+  const StoreResult<std::optional<Record>> record =
+      run_here(desk.open.store->find(Scope{options.scope}, Key{options.key}));
+  const std::optional<Record> current = record ? *record : std::nullopt;
+  const auto* refusal = std::get_if<ResolveRefusal>(&failure);
+  if (refusal != nullptr && *refusal == ResolveRefusal::too_early) {
+    return "an owner may still be sending it; not executed is accepted from upstream_timeout "
+           "after the lease's end on (pawl keys show says when)";
+  }
+  if (refusal != nullptr && *refusal == ResolveRefusal::bad_response) {
+    return "--status must be a final HTTP status, 200 to 599";
+  }
+  return why_not_unknown(refusal == nullptr ? std::nullopt : current);
+}
+
+Expected<Finding, std::string> finding_of(const Options& options) {
+  if (options.completed == options.not_executed) {
+    return Unexpected{std::string("say what you found: --completed or --not-executed")};
+  }
+  if (options.not_executed) {
+    const bool more = options.response_status != 0 || !options.body_file.empty();
+    if (more) return Unexpected{std::string("--status and --body go with --completed")};
+    return Finding{FoundNotExecuted{}};
+  }
+  if (options.response_status < 200 || options.response_status > 599) {
+    return Unexpected{
+        std::string("--completed needs --status, the HTTP status its client is to be given: 200 "
+                    "to 599")};
+  }
+  FoundCompleted found;
+  found.response.status = options.response_status;
+  found.response.body = "";
+  if (!options.body_file.empty()) {
+    const Expected<std::string, std::string> body = config::read_file(options.body_file);
+    if (!body) return Unexpected{"--body " + options.body_file + " " + body.error()};
+    found.response.body = *body;
+    found.response.headers = {{"Content-Type", options.content_type}};
+  }
+  return Finding{std::move(found)};
+}
+
+// The record is settled; the case only follows.
+void close_case(Desk& desk, const Record& record, const std::string& actor,
+                const std::string& reason, Instant now) {
+  CaseChange change;
+  change.state = status_of(record) == Status::completed ? CaseState::closed : CaseState::released;
+  change.next_at = now;
+  change.note = CaseNote{now, record.fence, "operator",
+                         change.state == CaseState::closed ? "completed" : "not_executed",
+                         actor + ": " + reason};
+  const CaseId id{record.scope, record.key, record.fence};
+  const Cases::Result<Done> noted = desk.open.cases->change(id, change);
+  if (!noted)
+    std::cerr << "pawl keys: it is resolved; its history was not: " << noted.error() << '\n';
+}
+
+int resolve(const Options& options) {
+  if (const std::string must = check_reason(options.reason); !must.empty()) {
+    return failed(must, exit_usage);
+  }
+  Expected<Finding, std::string> finding = finding_of(options);
+  if (!finding) return failed(finding.error(), exit_usage);
+  const auto desk = open_desk(options.store);
+  if (!desk) return failed(desk.error());
+  const std::string actor = options.actor.empty() ? whoami() : options.actor;
+  const Expected<Record, ResolveFailure> resolved =
+      run_here((*desk)->engine->resolve(Scope{options.scope}, Key{options.key}, std::move(*finding),
+                                        "operator " + actor, options.reason));
+  if (!resolved) return failed("not resolved: " + explain(resolved.error(), **desk, options));
+  const Expected<Instant, std::string> now = time_of(**desk);
+  if (now) close_case(**desk, *resolved, actor, options.reason, *now);
+  std::cout << "resolved: it is now " << to_text(status_of(*resolved)) << '\n';
+  return exit_ok;
+}
+
+int release(Options options) {
+  options.not_executed = true;
+  options.completed = false;
+  return resolve(options);
+}
+
+// What must be true of a record that is forgotten.
+std::string why_not_purged(const Record& record, const Options& options) {
+  switch (status_of(record)) {
+    case Status::in_progress: return "an owner is executing it";
+    case Status::pending: return "it waits for a worker and would never be executed";
+    case Status::unknown:
+      return "nobody knows whether it happened: the next request with this key would execute it, "
+             "perhaps again. Resolve it first";
+    case Status::completed:
+      if (options.forget_answer) return {};
+      return "it is completed: without its answer the next request with this key executes it "
+             "AGAIN. If that is what you want, say --forget-answer";
+    case Status::failed_retryable:
+    case Status::expired: return {};
+  }
+  return "its state does not allow it";
+}
+
+int purge(const Options& options) {
+  if (const std::string must = check_reason(options.reason); !must.empty()) {
+    return failed(must, exit_usage);
+  }
+  const auto desk = open_desk(options.store);
+  if (!desk) return failed(desk.error());
+  const StoreResult<std::optional<Record>> found =
+      run_here((*desk)->open.store->find(Scope{options.scope}, Key{options.key}));
+  if (!found) return failed("the store: " + std::string(to_text(found.error())));
+  if (!*found) return failed("not purged: there is no such record; is --scope right?");
+  const Record& record = **found;
+  const std::string refusal = why_not_purged(record, options);
+  if (!refusal.empty()) return failed("not purged: " + refusal);
+  const std::string actor = options.actor.empty() ? whoami() : options.actor;
+  const Cases::Result<bool> purged =
+      (*desk)->open.cases->purge(record.scope, record.key, guard_of(record),
+                                 AuditEntry{"operator " + actor, "purge", options.reason});
+  if (!purged) return failed(purged.error());
+  if (!*purged) return failed("not purged: somebody else changed it meanwhile; look again");
+  std::cout << "purged: a request with this key is new. Nodes that have its answer in memory may "
+               "replay it until they are restarted\n";
+  return exit_ok;
+}
+
+int ask(const Options& options) {
+  if (const std::string must = check_reason(options.reason); !must.empty()) {
+    return failed(must, exit_usage);
+  }
+  const auto desk = open_desk(options.store);
+  if (!desk) return failed(desk.error());
+  const Expected<Instant, std::string> now = time_of(**desk);
+  if (!now) return failed(now.error());
+  const StoreResult<std::optional<Record>> found =
+      run_here((*desk)->open.store->find(Scope{options.scope}, Key{options.key}));
+  if (!found) return failed("the store: " + std::string(to_text(found.error())));
+  const auto* doubt = *found ? std::get_if<Unknown>(&(*found)->state) : nullptr;
+  if (doubt == nullptr) return failed("not asked: " + why_not_unknown(*found));
+  const std::string actor = options.actor.empty() ? whoami() : options.actor;
+  const CaseNote note{*now, (*found)->fence, "operator", "asked again",
+                      actor + ": " + options.reason};
+  const Cases::Result<bool> reopened =
+      (*desk)->open.cases->reopen(Scope{options.scope}, Key{options.key}, note);
+  if (!reopened) return failed(reopened.error());
+  if (!*reopened) return failed("not asked: it is no dead letter; its source is being asked");
+  Record next = **found;
+  next.state = Unknown{.reconcile_after = *now, .locked_until = doubt->locked_until};
+  Replacement change{std::move(next), guard_of(**found),
+                     AuditEntry{"operator " + actor, "ask", options.reason}};
+  const StoreResult<Written> written =
+      run_here((*desk)->open.store->replace_one(std::move(change)));
+  if (!written) return failed("the store: " + std::string(to_text(written.error())));
+  std::cout << "its source is asked again, by the next node that looks\n";
+  return exit_ok;
+}
+
+CLI::App* add(CLI::App& parent, const char* name, const char* what,
+              const std::shared_ptr<Options>& options) {
+  CLI::App* command = parent.add_subcommand(name, what);
+  command->add_option("--store", options->store, "postgres://..., key=value pairs, or sqlite:PATH")
+      ->required();
+  return command;
+}
+
+CLI::App* add_for_key(CLI::App& parent, const char* name, const char* what,
+                      const std::shared_ptr<Options>& options) {
+  CLI::App* command = add(parent, name, what, options);
+  command->add_option("KEY", options->key, "The key, as the client sent it, without quotes")
+      ->required();
+  command->add_option("--scope", options->scope, "Whose key: caller:NAME, as lists show it")
+      ->required();
+  return command;
+}
+
+void add_reason(CLI::App* command, const std::shared_ptr<Options>& options) {
+  command->add_option("--reason", options->reason, "Why; kept with your name")->required();
+  command->add_option("--actor", options->actor, "Who does it (you, on this machine)");
+}
+
+void add_show(CLI::App& parent, const char* name, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      add_for_key(parent, name, "Tell the story of one key in plain words", options);
+  command->add_flag("--json", options->json, "Print one JSON object");
+  command->footer(
+      "Example: pawl explain 8e03978e-40d5-43dd-bc93-6894a57f9324 --scope caller:acme\\\n"
+      "           --store postgres://pawl@db/pawl\n"
+      "Exit codes: 0 shown, 1 nothing is known of it, or failed, 64 wrong usage.");
+  command->callback([options, &exit_code] { exit_code = show(*options); });
+}
+
+}  // namespace
+
+void add_keys(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("keys", "Look at single keys, and settle unknown ones");
+  command->require_subcommand(1);
+  command->footer(
+      "Example: pawl keys list --status dead --store sqlite:pawl.db\n"
+      "For whoever is on call: docs/reconciliation.md");
+  auto options = std::make_shared<Options>();
+  CLI::App* listing =
+      add(*command, "list", "List unknown, dead, in_progress or pending keys", options);
+  listing->add_option("--status", options->status, "unknown, dead, in_progress, pending (unknown)");
+  listing->add_option("--limit", options->limit, "How many, oldest first (100)");
+  listing->add_flag("--json", options->json, "Print a JSON list");
+  listing->callback([options, &exit_code] { exit_code = list(*options); });
+
+  add_show(*command, "show", exit_code);
+
+  auto found = std::make_shared<Options>();
+  CLI::App* resolving =
+      add_for_key(*command, "resolve", "Say what became of an unknown key", found);
+  resolving->add_flag("--completed", found->completed, "It happened; its client gets this answer:");
+  resolving->add_option("--status", found->response_status, "The answer's HTTP status, like 201");
+  resolving->add_option("--body", found->body_file, "A file with the answer's body");
+  resolving->add_option("--content-type", found->content_type, "Its type (application/json)");
+  resolving->add_flag("--not-executed", found->not_executed, "It never happened: it may run again");
+  add_reason(resolving, found);
+  resolving->footer(
+      "Example: pawl keys resolve K --scope caller:acme --completed --status 201 --body "
+      "pay.json\\\n"
+      "           --reason \"ch_123 is in the provider's dashboard\" --store sqlite:pawl.db\n"
+      "Exit codes: 0 resolved, 1 refused or failed, 64 wrong usage.");
+  resolving->callback([found, &exit_code] { exit_code = resolve(*found); });
+
+  auto released = std::make_shared<Options>();
+  CLI::App* releasing =
+      add_for_key(*command, "release", "The same as resolve --not-executed", released);
+  add_reason(releasing, released);
+  releasing->callback([released, &exit_code] { exit_code = release(*released); });
+
+  auto asked = std::make_shared<Options>();
+  CLI::App* asking =
+      add_for_key(*command, "ask", "Have the source asked again about a dead letter", asked);
+  add_reason(asking, asked);
+  asking->callback([asked, &exit_code] { exit_code = ask(*asked); });
+
+  auto purged = std::make_shared<Options>();
+  CLI::App* purging = add_for_key(*command, "purge", "Forget a finished key", purged);
+  purging->add_flag("--forget-answer", purged->forget_answer,
+                    "Of a completed key too: a retry executes it again");
+  add_reason(purging, purged);
+  purging->callback([purged, &exit_code] { exit_code = purge(*purged); });
+}
+
+void add_explain(CLI::App& app, int& exit_code) { add_show(app, "explain", exit_code); }
+
+}  // namespace pawl::cmd

@@ -1,0 +1,506 @@
+#include "src/gateway/reconciler.hpp"
+
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "pawl/core/overloaded.hpp"
+#include "src/adapters/http/forwarding.hpp"
+#include "src/reconcile/derived_key.hpp"
+#include "src/reconcile/late.hpp"
+
+namespace pawl::gateway {
+namespace {
+
+namespace net = boost::asio;
+using namespace std::chrono_literals;
+using reconcile::Heard;
+
+constexpr std::size_t active_max = 16;
+constexpr std::size_t rows_max = 100;
+constexpr std::size_t news_max = 100;
+constexpr Duration look_every = 1s;
+constexpr Duration count_every = 2s;
+constexpr Duration reap_every = 1h;
+constexpr Duration beyond_timeout = 10s;  // for what comes before and after the question itself
+constexpr Duration look_at_dead_every = 1h;
+constexpr Duration kept_for = std::chrono::days(90);
+constexpr int attempts_shown_max = 1 << 20;
+
+void rethrow(std::exception_ptr failure) {
+  if (failure) std::rethrow_exception(failure);
+}
+
+class Question final : public http::RequestWriter {
+ public:
+  Question(const config::Source& source, const reconcile::Subject& subject,
+           std::string_view authority)
+      : source_(source), subject_(subject), authority_(authority) {}
+
+  std::string head(const Record&) override {
+    std::string out = "GET " + reconcile::fill_url(source_.target, subject_) + " HTTP/1.1\r\n";
+    const auto given = [&](std::string_view name) {
+      return find_header(source_.sent_headers, name).has_value();
+    };
+    if (!given("Host")) http::append_field(out, "Host", authority_);
+    if (!given("Accept")) http::append_field(out, "Accept", "application/json");
+    if (!given("User-Agent")) http::append_field(out, "User-Agent", "pawl");
+    for (const Header& header : source_.sent_headers) {
+      http::append_field(out, header.name, header.value);
+    }
+    out += "\r\n";
+    return out;
+  }
+  [[nodiscard]] std::string_view body() const override { return {}; }
+
+ private:
+  const config::Source& source_;
+  const reconcile::Subject& subject_;
+  std::string_view authority_;
+};
+
+class AlwaysOpen final : public SendGate {
+ public:
+  Task<bool> may_send() override { co_return true; }
+};
+
+http::UpstreamAddress address_of(const config::UpstreamUrl& url) {
+  return {url.host, url.port, url.tls};
+}
+
+bool is_over(const Record& record) {
+  return status_of(record) == Status::completed || status_of(record) == Status::expired;
+}
+
+}  // namespace
+
+Reconciler::Reconciler(Shared& shared, Engine& engine, Store& store, CaseDesk& desk,
+                       http::Deadlines& deadlines, Clock& clock, Entropy& entropy,
+                       net::any_io_executor executor)
+    : shared_(shared),
+      engine_(engine),
+      store_(store),
+      desk_(desk),
+      clock_(clock),
+      entropy_(entropy),
+      executor_(executor),
+      idle_(executor) {
+  for (const config::Source& source : shared.config.sources) {
+    if (source.url.empty()) continue;
+    pools_[source.name] =
+        std::make_unique<http::UpstreamPool>(address_of(source.address), deadlines);
+  }
+}
+
+void Reconciler::wake() {
+  net::post(executor_, [this] {
+    woken_ = true;
+    idle_.cancel();
+  });
+}
+
+void Reconciler::stop() {
+  net::post(executor_, [this] {
+    stopped_ = true;
+    idle_.cancel();
+  });
+}
+
+Task<void> Reconciler::run() {
+  while (!stopped_) {
+    looking_ = true;
+    woken_ = false;
+    co_await hear_news();
+    co_await look();
+    co_await tidy();
+    looking_ = false;
+    if (woken_ || stopped_) continue;
+    idle_.expires_after(look_every);
+    co_await idle_.async_wait(net::as_tuple(net::use_awaitable));
+  }
+}
+
+Instant Reconciler::now() const { return engine_.time().at(clock_.now()); }
+
+const config::RoutePolicy& Reconciler::policy_of(const Record& record) const {
+  if (record.route == shared_.key_api.name && record.scope.text.starts_with("api:")) {
+    return shared_.key_api.policy;
+  }
+  const config::Route* const named = shared_.routes.named(record.route);
+  return named == nullptr ? shared_.routes.fallback().policy : named->policy;
+}
+
+// By today's configuration: a source that was wrong when the request came can be put right.
+const config::Source* Reconciler::source_of(const Record& record) const {
+  const std::string& name = policy_of(record).reconcile;
+  const auto& sources = shared_.config.sources;
+  const auto found = std::ranges::find(sources, name, &config::Source::name);
+  return name.empty() || found == sources.end() ? nullptr : &*found;
+}
+
+CaseNote Reconciler::note_of(const CaseId& id, std::string source, std::string result,
+                             std::string detail) const {
+  return CaseNote{now(), id.fence, std::move(source), std::move(result), std::move(detail)};
+}
+
+// Once, until something else is the matter.
+void Reconciler::trouble(const std::string& what) {
+  if (what == last_trouble_) return;
+  last_trouble_ = what;
+  shared_.log.say("warning", "reconciliation: " + what);
+}
+
+Task<void> Reconciler::look() {
+  if (active_.size() >= active_max) co_return;
+  const StoreResult<Done> synced = co_await engine_.sync_time();
+  if (!synced || !engine_.time().trusted()) co_return;
+  const PassQuery query{.now = now(), .rows_max = rows_max + active_.size()};
+  const StoreResult<std::vector<Record>> rows = co_await store_.undetermined(query);
+  if (!rows) co_return;
+  for (const Record& record : *rows) {
+    const Identity identity{record.scope.text, record.key.text};
+    if (stopped_ || active_.size() >= active_max) break;
+    if (active_.contains(identity)) continue;
+    active_.insert(identity);
+    active_count_ = active_.size();
+    net::co_spawn(executor_, work_on(record), rethrow);
+  }
+}
+
+Task<void> Reconciler::work_on(Record record) {
+  const Identity identity{record.scope.text, record.key.text};
+  Inquiry inquiry;
+  inquiry.source = source_of(record);
+  inquiry.subject = reconcile::derived_key(record.scope, record.key);
+  inquiry.asked_at = now();
+  Cases::Taking taking;
+  taking.id = CaseId{record.scope, record.key, record.fence};
+  taking.subject = inquiry.subject;
+  taking.source = inquiry.source == nullptr ? std::string() : inquiry.source->name;
+  taking.now = inquiry.asked_at;
+  const Duration timeout = inquiry.source == nullptr ? Duration{0} : inquiry.source->timeout;
+  taking.until = taking.now + timeout + beyond_timeout;
+  const std::function take = [&](Cases& cases) { return cases.take(taking); };
+  Cases::Result<std::optional<Case>> taken = co_await desk_.ask<std::optional<Case>>(take);
+  if (!taken) {
+    trouble(taken.error());
+  } else if (!*taken) {
+    co_await skip(record);
+  } else {
+    inquiry.record = std::move(record);
+    inquiry.taken = std::move(**taken);
+    // Seen by nobody while it is asked about; if this process ends here, from then on again.
+    co_await postpone(inquiry.record, taking.until);
+    co_await inquire(inquiry);
+  }
+  active_.erase(identity);
+  active_count_ = active_.size();
+  if (!stopped_ && active_.size() + 1 == active_max) wake();  // there was more than fits
+}
+
+// Somebody else is at it, or nobody will be any more: it must not hide those behind it.
+Task<void> Reconciler::skip(const Record& record) {
+  const std::function find = [&](Cases& cases) { return cases.find(record.scope, record.key); };
+  const Cases::Result<std::optional<Case>> found = co_await desk_.ask<std::optional<Case>>(find);
+  if (!found || !*found) co_return;
+  const Case& about = **found;
+  const Instant later = about.state == CaseState::dead ? now() + look_at_dead_every : about.next_at;
+  if (later > now()) co_await postpone(record, later);
+}
+
+Task<void> Reconciler::inquire(Inquiry& inquiry) {
+  const bool told = co_await settle_by_event(inquiry.record, inquiry.subject, inquiry.taken.id);
+  if (told) co_return;
+  const bool late = co_await settle_by_late_answer(inquiry);
+  if (late) co_return;
+  std::string heard;
+  Heard kind = Heard::nothing;
+  const bool settled = co_await settle_by_asking(inquiry, heard, kind);
+  if (!settled) co_await go_on(inquiry, kind, heard);
+}
+
+Task<bool> Reconciler::settle_by_event(const Record& record, const std::string& subject,
+                                       const CaseId& id) {
+  const std::function find = [&](Cases& cases) { return cases.events_of(subject); };
+  const Cases::Result<std::vector<WebhookEvent>> events =
+      co_await desk_.ask<std::vector<WebhookEvent>>(find);
+  if (!events) {
+    trouble(events.error());
+    co_return false;
+  }
+  std::vector<reconcile::KeptEvent> kept;
+  for (const WebhookEvent& event : *events) {
+    kept.push_back({event.is_final, event.happened_at, event.received_at});
+  }
+  const std::optional<std::size_t> best = reconcile::decisive(kept, record.created_at);
+  if (!best) co_return false;
+  const WebhookEvent& event = (*events)[*best];
+  const Finding finding = FoundCompleted{event.response};
+  const std::string reason = "its webhook event " + event.id + " says so";
+  const Settled settled = co_await settle(record, id, finding, event.source, reason);
+  if (settled == Settled::not_yet) co_return false;
+  const std::string as = settled == Settled::by_us ? "resolved" : "too late";
+  const std::function mark = [&](Cases& cases) { return cases.applied(event, as); };
+  const Cases::Result<Done> marked = co_await desk_.ask<Done>(mark);
+  if (!marked) trouble(marked.error());
+  co_return true;
+}
+
+Task<bool> Reconciler::settle_by_late_answer(const Inquiry& inquiry) {
+  const Record& record = inquiry.record;
+  const std::function find = [&](Cases& cases) {
+    return cases.evidence_of(record.scope, record.key);
+  };
+  const Cases::Result<std::vector<LateEvidence>> evidence =
+      co_await desk_.ask<std::vector<LateEvidence>>(find);
+  if (!evidence) {
+    trouble(evidence.error());
+    co_return false;
+  }
+  std::vector<reconcile::LateAnswer> answers;
+  for (const LateEvidence& each : *evidence) {
+    if (each.evidence != Evidence::answered || !each.response) continue;
+    answers.push_back({each.fence, each.fingerprint, *each.response});
+  }
+  const std::optional<std::size_t> best = reconcile::settling(answers, record);
+  if (!best) co_return false;
+  const Finding finding = FoundCompleted{answers[*best].response};
+  const std::string reason = "the owner under fence " +
+                             std::to_string(answers[*best].fence.number) +
+                             " had got this answer when it had lost the record";
+  const std::string source = "evidence";
+  const Settled settled = co_await settle(record, inquiry.taken.id, finding, source, reason);
+  co_return settled != Settled::not_yet;
+}
+
+Task<Outcome> Reconciler::ask(const Inquiry& inquiry) {
+  const config::Source& source = *inquiry.source;
+  reconcile::Subject subject;
+  subject.key = inquiry.record.key.text;
+  subject.scope = inquiry.record.scope.text;
+  subject.resource_id = inquiry.record.resource_id;
+  subject.derived_key = inquiry.subject;
+  http::UpstreamPool& pool = *pools_.at(source.name);
+  Question question(source, subject, pool.authority());
+  http::CallOptions options;
+  options.connect_timeout = source.timeout;
+  http::UpstreamCall call(pool, question, options);
+  AlwaysOpen gate;
+  co_return co_await call.send(inquiry.record, gate, clock_.now() + source.timeout);
+}
+
+Task<bool> Reconciler::settle_by_asking(Inquiry& inquiry, std::string& heard, Heard& kind) {
+  const config::Source* const source = inquiry.source;
+  if (source == nullptr) {
+    heard = "its route names no source to ask";
+    co_return false;
+  }
+  if (source->url.empty()) {
+    heard = "no webhook event so far";
+    co_return false;
+  }
+  if (reconcile::mentions(source->target, "resource_id") && inquiry.record.resource_id.empty()) {
+    heard = "the source is asked by {resource_id}, and the record has none";
+    co_return false;
+  }
+  inquiry.asked_at = now();
+  const Outcome outcome = co_await ask(inquiry);
+  if (const auto* none = std::get_if<NotSent>(&outcome)) heard = "not asked: " + none->why;
+  if (const auto* lost = std::get_if<Lost>(&outcome)) heard = "no answer: " + lost->why;
+  const auto* answer = std::get_if<Answered>(&outcome);
+  if (answer == nullptr) co_return false;
+  const config::RoutePolicy& policy = policy_of(inquiry.record);
+  const SettleOptions options{policy.response_bytes_max, policy.resource_type, policy.resource_id};
+  const reconcile::Subject subject{inquiry.record.key.text, inquiry.record.scope.text,
+                                   inquiry.record.resource_id, inquiry.subject};
+  const reconcile::Judgement judgement =
+      reconcile::judge(source->rules, answer->response, subject, options);
+  if (const auto* found = std::get_if<reconcile::Found>(&judgement)) {
+    const Finding finding = FoundCompleted{found->response};
+    const std::string reason =
+        "asked, it answered " + std::to_string(answer->response.status) + ": there it is";
+    const Settled settled =
+        co_await settle(inquiry.record, inquiry.taken.id, finding, source->name, reason);
+    if (settled == Settled::not_yet) heard = "there it is, but the store could not be told";
+    co_return settled != Settled::not_yet;
+  }
+  if (const auto* still = std::get_if<reconcile::Still>(&judgement)) {
+    heard = still->why;
+    kind = answer->response.status >= 500 ? Heard::nothing : Heard::still;
+  } else {
+    heard = "answered " + std::to_string(answer->response.status) + ": never seen";
+    kind = Heard::absent;
+  }
+  co_return false;
+}
+
+// What follows from an answer that completes nothing.
+Task<void> Reconciler::go_on(const Inquiry& inquiry, Heard kind, const std::string& heard) {
+  const CaseId& id = inquiry.taken.id;
+  const std::string name = inquiry.source == nullptr ? "nobody" : inquiry.source->name;
+  const reconcile::Patience patience =
+      inquiry.source == nullptr ? reconcile::Patience{} : inquiry.source->patience;
+  const reconcile::Progress progress{std::min(inquiry.taken.attempts, attempts_shown_max),
+                                     inquiry.taken.absent, inquiry.asked_at};
+  reconcile::Step step = reconcile::next_step(inquiry.record, patience, progress, kind, now(),
+                                              entropy_.below(1U << 30U));
+  if (inquiry.source == nullptr) step.what = reconcile::Step::What::give_up;
+  using What = reconcile::Step::What;
+  if (step.what == What::release) {
+    const Finding finding = FoundNotExecuted{};
+    const std::string reason = heard + ", " + std::to_string(step.absent) +
+                               " times after everything it did must have been visible";
+    const Settled settled = co_await settle(inquiry.record, id, finding, name, reason);
+    if (settled != Settled::not_yet) co_return;
+    step.what = What::again;
+    step.next_at = now() + patience.backoff;
+  }
+  const bool dead = step.what == What::give_up;
+  std::string result = kind == Heard::absent  ? "absent"
+                       : kind == Heard::still ? "pending"
+                                              : "failed";
+  shared_.metrics.reconciled(result);
+  if (dead) shared_.metrics.reconciled("dead");
+  CaseChange change;
+  change.state = dead ? CaseState::dead : CaseState::open;
+  change.absent = step.absent;
+  change.next_at = dead ? now() + look_at_dead_every : step.next_at;
+  std::string detail = heard;
+  if (dead) {
+    detail += "; nobody is asked any more: resolve it by hand (pawl keys resolve)";
+    result = "dead";
+    shared_.log.say("error", "reconciliation: key " + log_name(id.scope, id.key) +
+                                 " is a dead letter: " + heard);
+  }
+  change.note = note_of(id, name, result, detail);
+  const Instant next_at = change.next_at;
+  const bool noted = co_await note(id, std::move(change));
+  if (noted) co_await postpone(inquiry.record, next_at);
+}
+
+Task<Reconciler::Settled> Reconciler::settle(const Record& record, const CaseId& id,
+                                             Finding finding, std::string source,
+                                             std::string reason) {
+  const bool completes = std::holds_alternative<FoundCompleted>(finding);
+  const std::string actor = "reconciler";
+  const std::string why = source + ": " + reason;
+  const std::optional<Fence> about = record.fence;
+  const Expected<Record, ResolveFailure> resolved =
+      co_await engine_.resolve(record.scope, record.key, finding, actor, why, about);
+  CaseChange change;
+  change.next_at = now();
+  change.state = CaseState::closed;
+  if (resolved) {
+    if (!completes) change.state = CaseState::released;
+    change.note = note_of(id, source, completes ? "completed" : "not_executed", reason);
+    shared_.cache.keep(*resolved);
+    shared_.hints.say(Hints::name_of(record.scope, record.key));
+  } else {
+    const auto* refusal = std::get_if<ResolveRefusal>(&resolved.error());
+    const bool gone = std::holds_alternative<NotFound>(resolved.error()) ||
+                      (refusal != nullptr && *refusal == ResolveRefusal::not_unknown);
+    if (!gone) co_return Settled::not_yet;
+    change.note = note_of(id, source, "refused", "somebody else had settled the record");
+  }
+  static_cast<void>(co_await note(id, std::move(change)));
+  co_return resolved ? Settled::by_us : Settled::by_others;
+}
+
+Task<bool> Reconciler::note(const CaseId& id, CaseChange change) {
+  const std::function write = [&](Cases& cases) { return cases.change(id, change); };
+  const Cases::Result<Done> written = co_await desk_.ask<Done>(write);
+  if (!written) trouble(written.error());
+  co_return written.has_value();
+}
+
+// When the pass looks at it again, and what its client is told to wait. The case decides.
+Task<void> Reconciler::postpone(const Record& record, Instant until) {
+  const auto* doubt = std::get_if<Unknown>(&record.state);
+  if (doubt == nullptr) co_return;
+  Record next = record;
+  next.state = Unknown{.reconcile_after = until, .locked_until = doubt->locked_until};
+  Replacement change{std::move(next), guard_of(record), std::nullopt};
+  static_cast<void>(co_await store_.replace_one(std::move(change)));
+}
+
+// Events that came for records that are in doubt already.
+Task<void> Reconciler::hear_news() {
+  if (!engine_.time().known() || !engine_.time().trusted()) co_return;
+  const std::function find = [](Cases& cases) { return cases.with_news(news_max); };
+  const Cases::Result<std::vector<Case>> news = co_await desk_.ask<std::vector<Case>>(find);
+  if (!news) {
+    trouble(news.error());
+    co_return;
+  }
+  for (const Case& about : *news) {
+    if (stopped_) co_return;
+    const StoreResult<std::optional<Record>> found =
+        co_await store_.find(about.id.scope, about.id.key);
+    if (!found) co_return;
+    const Record* const record = *found ? &**found : nullptr;
+    const bool open = record != nullptr &&
+                      (status_of(*record) == Status::unknown || released_by_finding(*record));
+    bool settled = false;
+    if (open) {
+      const CaseId id{record->scope, record->key, record->fence};
+      settled = co_await settle_by_event(*record, about.subject, id);
+    }
+    // An owner is at it: its own answer comes first, and if there is none, the event's turn.
+    const bool waits = record != nullptr && (status_of(*record) == Status::in_progress ||
+                                             status_of(*record) == Status::pending);
+    if (!settled && !waits) co_await close_news(about, open ? record : nullptr);
+    if (!settled && record != nullptr && is_over(*record)) {
+      CaseChange change;
+      change.state = CaseState::closed;
+      change.next_at = now();
+      change.note = note_of(about.id, "webhook", "refused",
+                            "the record was settled already when the event came");
+      static_cast<void>(co_await note(about.id, std::move(change)));
+    }
+  }
+}
+
+// Events that changed nothing are not looked at again. `record`: it is still in doubt, and none of
+// them is about this life of its key.
+Task<void> Reconciler::close_news(const Case& about, const Record* record) {
+  const std::string subject = about.subject;
+  const std::function find = [&](Cases& cases) { return cases.events_of(subject); };
+  const Cases::Result<std::vector<WebhookEvent>> events =
+      co_await desk_.ask<std::vector<WebhookEvent>>(find);
+  if (!events) co_return;
+  for (const WebhookEvent& event : *events) {
+    if (!event.is_final || !event.applied_as.empty()) continue;
+    const std::vector<reconcile::KeptEvent> one{
+        {event.is_final, event.happened_at, event.received_at}};
+    const bool may_count = record != nullptr && reconcile::decisive(one, record->created_at);
+    if (may_count) continue;  // the store could not be told this time
+    const std::function mark = [&](Cases& cases) { return cases.applied(event, "too late"); };
+    const Cases::Result<Done> marked = co_await desk_.ask<Done>(mark);
+    if (!marked) co_return;
+  }
+}
+
+// Counts the dead letters, and now and then forgets what is long over.
+Task<void> Reconciler::tidy() {
+  if (clock_.now() < count_at_ || !engine_.time().known()) co_return;
+  count_at_ = clock_.now() + count_every;
+  const std::function count = [](Cases& cases) { return cases.count_dead(); };
+  const Cases::Result<std::size_t> dead = co_await desk_.ask<std::size_t>(count);
+  if (!dead) {
+    trouble(dead.error());
+    co_return;
+  }
+  last_trouble_.clear();
+  shared_.metrics.dead_letters(*dead);
+  for (auto& [name, pool] : pools_) pool->prune();
+  if (clock_.now() < reap_at_ || !engine_.time().trusted()) co_return;
+  reap_at_ = clock_.now() + reap_every;
+  const Instant before = now() - kept_for;
+  const std::function reap = [&](Cases& cases) { return cases.reap(before); };
+  const Cases::Result<std::size_t> gone = co_await desk_.ask<std::size_t>(reap);
+  if (!gone) trouble(gone.error());
+}
+
+}  // namespace pawl::gateway

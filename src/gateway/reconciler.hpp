@@ -1,0 +1,98 @@
+// Finds out what became of unknown records: from late answers, from events, or by asking.
+//
+// Any number of nodes may do so at once: a case is taken before its source is asked, and resolve
+// is guarded by the record's fence. It asks and resolves; it never executes anything again.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/gateway/case_desk.hpp"
+#include "src/gateway/gateway.hpp"
+#include "src/reconcile/schedule.hpp"
+
+namespace pawl::gateway {
+
+class Reconciler {
+ public:
+  Reconciler(Shared& shared, Engine& engine, Store& store, CaseDesk& desk,
+             http::Deadlines& deadlines, Clock& clock, Entropy& entropy,
+             boost::asio::any_io_executor executor);
+
+  // Until `stop`. What is under way then is finished: see `busy`.
+  Task<void> run();
+  void stop();
+  [[nodiscard]] bool busy() const { return looking_ || active_count_ > 0; }
+
+  // There may be news. From any thread.
+  void wake();
+
+ private:
+  using Identity = std::pair<std::string, std::string>;
+
+  // A record, the case about it, and who may know.
+  struct Inquiry {
+    Record record;
+    const config::Source* source = nullptr;  // nobody
+    std::string subject;
+    Case taken;
+    Instant asked_at{};
+  };
+
+  Task<void> look();
+  Task<void> hear_news();
+  Task<void> tidy();
+  Task<void> work_on(Record record);
+  Task<void> inquire(Inquiry& inquiry);
+  // True: it is settled, by this or by somebody else.
+  Task<bool> settle_by_event(const Record& record, const std::string& subject, const CaseId& id);
+  Task<bool> settle_by_late_answer(const Inquiry& inquiry);
+  Task<bool> settle_by_asking(Inquiry& inquiry, std::string& heard, reconcile::Heard& kind);
+  Task<Outcome> ask(const Inquiry& inquiry);
+  // Resolves, and closes the case.
+  enum class Settled {
+    by_us,
+    by_others,  // they were quicker: there is nothing left to do
+    not_yet,    // the store could not be asked, or it is too early
+  };
+  Task<Settled> settle(const Record& record, const CaseId& id, Finding finding, std::string source,
+                       std::string reason);
+  Task<void> go_on(const Inquiry& inquiry, reconcile::Heard kind, const std::string& heard);
+  Task<void> skip(const Record& record);
+  Task<void> close_news(const Case& about, const Record* record);
+  Task<void> postpone(const Record& record, Instant until);
+  Task<bool> note(const CaseId& id, CaseChange change);
+
+  [[nodiscard]] Instant now() const;
+  [[nodiscard]] const config::RoutePolicy& policy_of(const Record& record) const;
+  [[nodiscard]] const config::Source* source_of(const Record& record) const;
+  [[nodiscard]] CaseNote note_of(const CaseId& id, std::string source, std::string result,
+                                 std::string detail) const;
+  void trouble(const std::string& what);
+
+  Shared& shared_;
+  Engine& engine_;
+  Store& store_;
+  CaseDesk& desk_;
+  Clock& clock_;
+  Entropy& entropy_;
+  boost::asio::any_io_executor executor_;
+  boost::asio::steady_timer idle_;
+  std::map<std::string, std::unique_ptr<http::UpstreamPool>> pools_;  // by source
+  std::set<Identity> active_;
+  BootTime count_at_{};
+  BootTime reap_at_{};
+  std::string last_trouble_;
+  bool woken_ = false;
+  bool stopped_ = false;
+  std::atomic<bool> looking_ = false;
+  std::atomic<std::size_t> active_count_ = 0;
+};
+
+}  // namespace pawl::gateway

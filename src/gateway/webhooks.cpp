@@ -1,0 +1,116 @@
+// POST /_pawl/v1/webhooks/{source}: what providers tell by themselves.
+//
+// The answer is 2xx only once the event is durable; what it does to a record comes later, by the
+// reconciler of whichever node looks first.
+#include <algorithm>
+
+#include "src/gateway/case_desk.hpp"
+#include "src/gateway/json_object.hpp"
+#include "src/gateway/key_document.hpp"
+#include "src/gateway/key_path.hpp"
+#include "src/gateway/passage.hpp"
+
+namespace pawl::gateway {
+namespace {
+
+Response told(std::string_view result) {
+  JsonObject out;
+  out.text("result", result);
+  Response response;
+  response.status = 200;
+  response.headers = {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}};
+  response.body = out.done() + "\n";
+  return response;
+}
+
+Headers headers_of(const http::RequestHead& head) {
+  Headers headers;
+  for (const auto& field : head.fields) {
+    headers.push_back({std::string(field.name), std::string(field.value)});
+  }
+  return headers;
+}
+
+}  // namespace
+
+Task<void> Gateway::answer_webhook(Passage& passage) {
+  http::ClientRequest& request = passage.request;
+  passage.line.route = "pawl";
+  const std::string_view name = request.head.path.substr(webhooks_path.size());
+  const auto& sources = shared_.config.sources;
+  const auto source = std::ranges::find(sources, name, &config::Source::name);
+  const bool known = source != sources.end() && source->webhook.has_value();
+  if (!known) passage.line.path = webhooks_path;  // whatever else it says
+  if (!known || request.head.method != "POST") {
+    Response refusal = known ? plain_problem(405, "Method Not Allowed")
+                             : plain_problem(404, "Not Found",
+                                             "No source of this name has a "
+                                             "webhook.");
+    if (known) refusal.headers.push_back({"Allow", "POST"});
+    request.close_after();
+    passage.line.status = refusal.status;
+    co_await request.answer(refusal);
+    co_return;
+  }
+  std::optional<ProblemDetails> none;
+  const bool read = co_await read_body(passage, std::move(none));
+  if (!read) co_return;
+  const Response response = co_await take_event(passage, *source);
+  passage.line.status = response.status;
+  co_await request.answer(response);
+}
+
+Task<Response> Gateway::take_event(Passage& passage, const config::Source& source) {
+  const config::Webhook& webhook = *source.webhook;
+  if (!engine_.time().known()) static_cast<void>(co_await engine_.sync_time());
+  // An event dated by a wrong clock would be taken for another life's; the provider tells it again.
+  if (!engine_.time().known() || !engine_.time().trusted()) {
+    shared_.metrics.webhook("unavailable");
+    co_return store_failed(passage, StoreError::unavailable);
+  }
+  const Instant now = engine_.time().at(clock_.now());
+  const Headers headers = headers_of(passage.request.head);
+  const std::optional<reconcile::Flaw> flaw =
+      reconcile::flaw_in(webhook.signature, webhook.secrets, headers, passage.body, now);
+  if (flaw) {
+    shared_.metrics.webhook("bad_signature");
+    passage.line.trouble = "webhook signature: " + std::string(to_text(*flaw));
+    co_return plain_problem(
+        401, "Unauthorized",
+        "The signature is " + std::string(to_text(*flaw)) + ". Nothing was kept.");
+  }
+  const Expected<std::optional<reconcile::Event>, std::string> read =
+      reconcile::read_event(webhook.events, passage.body);
+  if (!read) {
+    shared_.metrics.webhook("unreadable");
+    passage.line.trouble = "webhook event: " + read.error();
+    co_return plain_problem(422, "Unprocessable Content",
+                            "The event cannot be used: " + read.error() + ". Nothing was kept.");
+  }
+  if (!*read) {
+    shared_.metrics.webhook("ignored");
+    co_return told("ignored");
+  }
+  const reconcile::Event& event = **read;
+  WebhookEvent kept;
+  kept.subject = event.subject;
+  kept.source = source.name;
+  kept.id = event.id;
+  kept.is_final = event.is_final;
+  // The store's time at most: it must not seem to have come before the request it is about.
+  kept.received_at = engine_.time().at_latest(clock_.now());
+  kept.happened_at = event.happened_at.value_or(kept.received_at);
+  kept.response = event.response;
+  const std::function keep = [&](Cases& cases) { return cases.keep_event(kept); };
+  const Cases::Result<bool> fresh = co_await shared_.desk->ask<bool>(keep);
+  if (!fresh) {
+    shared_.metrics.webhook("unavailable");
+    shared_.log.say("warning", "a webhook event was not kept: " + fresh.error());
+    co_return store_failed(passage, StoreError::unavailable);
+  }
+  shared_.metrics.webhook(*fresh ? "kept" : "duplicate");
+  if (*fresh && event.is_final) shared_.news();
+  co_return told(*fresh ? "kept" : "duplicate");
+}
+
+}  // namespace pawl::gateway
