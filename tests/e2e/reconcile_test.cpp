@@ -1,6 +1,7 @@
 // Unknown is not a place to stay: a provider that is asked, and what follows from its answers.
 #include <algorithm>
 #include <atomic>
+#include <thread>
 
 #include "testing/process.hpp"
 #include "tests/e2e/gateway_fixture.hpp"
@@ -187,13 +188,13 @@ TEST_P(Reconcile, ManyKillsAtAnyMomentNeverExecuteAgain) {
   // The source has trouble for a while.
   std::atomic<int> asked = 0;
   bank.behave([&](const ReceivedRequest&) {
-    return ++asked < 12 ? Behaviour::answer(500)
-                        : Behaviour::answer(200, R"({"status":"succeeded"})");
+    return ++asked < 6 ? Behaviour::answer(500)
+                       : Behaviour::answer(200, R"({"status":"succeeded"})");
   });
   ServeProcess& first = start({quick, often, source("max_attempts = 1000\n")});
   lose(first);
   first.kill_hard();
-  for (std::size_t kill = 1; kill <= 6; ++kill) {
+  for (std::size_t kill = 1; kill <= 4; ++kill) {
     ServeProcess& node = start({quick, often, source("max_attempts = 1000\n")});
     const std::size_t before = bank.count();
     // At another moment each time: as soon as it has begun, or when it has asked.
@@ -229,6 +230,33 @@ TEST_P(Reconcile, SeveralNodesResolveOnceAndAskOneAtATime) {
     return all;
   };
   EXPECT_TRUE(until([&] { return completed() == 1; }));
+}
+
+// The first owner is stopped past its lease and taken over; the second one's answer gets lost; then
+// the first one goes on, and has its answer.
+TEST_P(Reconcile, AnAnswerThatCameTooLateIsUsedInsteadOfAsking) {
+  bank.behave(Behaviour::answer(500));
+  const std::string policy = "lease = \"1s\"\non_lease_expiry = \"retry\"\nreconcile = \"bank\"\n";
+  const std::string patient = source("max_attempts = 1000\n");
+  ServeProcess& first = start({policy, often, patient});
+  ServeProcess& other = start({policy, often, patient});
+  const auto gate = std::make_shared<Gate>();
+  upstream.behave(Behaviour::answer(201, R"({"id":"the first"})").after(gate));
+  std::thread client([&] { static_cast<void>(post(first.port(), payment)); });
+  upstream.wait_for(1);
+  first.stop();
+  EXPECT_TRUE(becomes(other, payment.key, "failed_retryable"));
+  upstream.behave(Behaviour::hang_up());
+  EXPECT_EQ(problem_of(post(other.port(), payment)), "outcome-unknown");
+  gate->release();
+  first.resume();
+  client.join();
+  ASSERT_TRUE(becomes(other, payment.key, "completed"));
+  EXPECT_EQ(post(other.port(), payment).body, R"({"id":"the first"})");
+  EXPECT_EQ(upstream.effects(payment.key), 2U) << "and the alert says so:";
+  EXPECT_EQ(metric(first, "pawl_possible_double_executions_total{evidence=\"answered\"}"), 1);
+  EXPECT_THAT(keys({"show", payment.key, "--scope", "caller:default"}).out,
+              HasSubstr("had lost the record"));
 }
 
 PAWL_ON_EVERY_STORE(Reconcile);
