@@ -56,5 +56,15 @@ CREATE TABLE pawl.webhook_events (
 
 CREATE INDEX webhook_events_by_time ON pawl.webhook_events (received_at);
 
+-- The last comparison of a source's ledger with ours, and when the next one is due. One row per
+-- source; whoever moves next_at on makes it.
+CREATE TABLE pawl.comparisons (
+  source           text COLLATE "C" PRIMARY KEY,
+  next_at          bigint  NOT NULL,         -- not before; while one is made, until when it may
+  ended_at         bigint  NOT NULL,         -- of the last one that was made to the end; 0: none yet
+  result           text    NOT NULL,         -- what it counted, as JSON; '' before the first
+  trouble          text    NOT NULL          -- why the last try was not made to the end; ''
+);
+
 -- What the record was before: a reader of the audit sees the whole step.
 ALTER TABLE pawl.audit ADD COLUMN status_before text NOT NULL DEFAULT '';

@@ -57,3 +57,13 @@ CREATE TABLE webhook_events (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX webhook_events_by_time ON webhook_events (received_at);
+
+-- The last comparison of a source's ledger with ours, and when the next one is due. One row per
+-- source; whoever moves next_at on makes it.
+CREATE TABLE comparisons (
+  source           TEXT NOT NULL PRIMARY KEY CHECK (source <> ''),
+  next_at          INTEGER NOT NULL,         -- not before; while one is made, until when it may
+  ended_at         INTEGER NOT NULL,         -- of the last one that was made to the end; 0: none yet
+  result           TEXT NOT NULL,            -- what it counted, as JSON; '' before the first
+  trouble          TEXT NOT NULL             -- why the last try was not made to the end; ''
+) STRICT, WITHOUT ROWID;

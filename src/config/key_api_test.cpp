@@ -90,8 +90,12 @@ new_keys_per_second = 7
 lookups_per_second = 8
 resource_type = "job"
 resource_id = "/id"
+reconcile = "bank"
 )";
-  const std::string shown = show(good(two_callers + text), Secrets::shown);
+  const std::string source =
+      "[[source]]\nname = \"bank\"\nurl = \"http://bank/{key}\"\n[[source.rule]]\nstatus = 404\n"
+      "then = \"absent\"\n";
+  const std::string shown = show(good(two_callers + text + source), Secrets::shown);
   EXPECT_THAT(shown, HasSubstr(text));
   EXPECT_EQ(show(good(shown), Secrets::shown), shown);
   for (const Setting<KeyApi>& setting : key_api_settings()) {

@@ -96,6 +96,7 @@ max_attempts = 16
 request_headers = ["X-One", "X-Two"]
 resource_type = "payment"
 resource_id = "/id"
+reconcile = "bank"
 
 [[route]]
 match = "POST /v1/payments/{id}"
@@ -137,6 +138,28 @@ max_attempts = 17
 request_headers = []
 resource_type = ""
 resource_id = ""
+reconcile = ""
+
+[[source]]
+name = "bank"
+url = "https://bank/v1/find?key={key}"
+timeout = "11s"
+visibility_window = "6m"
+absent_confirmations = 3
+max_attempts = 21
+backoff = "12s"
+backoff_max = "2h"
+
+[source.headers]
+"X-Token" = "t"
+
+[[source.rule]]
+status = ["200", "2xx"]
+where = { "/a" = ["b"], "/c" = "*" }
+then = "completed"
+response_status = 201
+response_body = "{/a}"
+response_type = "text/plain"
 )";
 
 TEST(Show, EverySettingSurvivesTheRoundTrip) { EXPECT_EQ(shown(good(everything)), everything); }

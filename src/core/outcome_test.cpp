@@ -472,6 +472,21 @@ TEST(Resolved, AProofCorrectsAFindingThatNothingHappened) {
   EXPECT_FALSE(resolved(*released, FoundNotExecuted{}, Owner{"finder"}, now));
 }
 
+TEST(Resolved, AProofNeverOverwritesWhatALaterOwnerDoesOrDid) {
+  const FoundCompleted proof{a_stored_response()};
+  const Record retaken = an_in_progress_record();
+  const Instant now = some_time() + 2h;
+  const auto refused = [&](const Record& record) {
+    const auto next = resolved(record, proof, Owner{"webhook"}, now);
+    return !next && next.error() == ResolveRefusal::not_unknown;
+  };
+  EXPECT_TRUE(refused(retaken)) << "it executes";
+  EXPECT_TRUE(refused(settled(retaken, NotSent{"no route"}, now, {}))) << "it sent nothing";
+  for (const Status status : {Status::pending, Status::completed, Status::expired}) {
+    EXPECT_TRUE(refused(in_state(retaken, status, now))) << to_text(status);
+  }
+}
+
 TEST(Resolved, FoundAnswerIsKeptForTheWholeRetentionHoweverLateItIs) {
   for (const RetentionFrom since : {RetentionFrom::completed, RetentionFrom::created}) {
     for (const Duration late : {Duration(0us), Duration(1h), Duration(1000h)}) {

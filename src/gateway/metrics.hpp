@@ -27,8 +27,11 @@ class GatewayMetrics {
   virtual void observed(std::string_view route, std::string_view would) = 0;
   virtual void observation_dropped() = 0;
   virtual void refused(std::string_view problem) = 0;
-  // A question about an unknown record that resolved nothing: absent, pending, failed, dead.
+  // A question about an unknown record that resolved nothing: absent, pending, failed, dead. Or
+  // what had been found not executed, and there is proof that it was: disproved.
   virtual void reconciled(std::string_view result) = 0;
+  // Such a proof came when the record had been taken over: it may have been executed twice.
+  virtual void disproved_too_late() = 0;
   // A webhook: kept, duplicate, ignored, bad_signature, unreadable, unavailable.
   virtual void webhook(std::string_view result) = 0;
   virtual void dead_letters(std::size_t count) = 0;

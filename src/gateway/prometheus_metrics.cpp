@@ -52,7 +52,7 @@ const std::vector<Described>& described() {
       {Counter::double_execution,
        "pawl_possible_double_executions_total",
        "evidence",
-       "Outcomes of owners whose record had been taken over: look into each",
+       "Outcomes that came when the record had been taken over: look into each",
        {"sent", "answered"}},
       {Counter::completed_without_commit,
        "pawl_completed_without_commit_total",
@@ -73,7 +73,8 @@ const std::vector<Described>& described() {
        "pawl_reconcile_total",
        "result",
        "Questions about unknown outcomes by what came of them",
-       {"completed", "not_executed", "refused", "absent", "pending", "failed", "dead"}},
+       {"completed", "not_executed", "refused", "absent", "pending", "failed", "dead",
+        "disproved"}},
       {Counter::lease_lost,
        "pawl_leases_lost_total",
        nullptr,
@@ -278,6 +279,10 @@ void PrometheusMetrics::outbox_depth(const std::vector<OutboxDepth>& depths) {
 }
 
 void PrometheusMetrics::reconciled(std::string_view result) { add(Counter::resolved, result, 1); }
+
+void PrometheusMetrics::disproved_too_late() {
+  add(Counter::double_execution, to_text(Evidence::answered), 1);
+}
 
 void PrometheusMetrics::webhook(std::string_view result) {
   webhooks_->Add({{"result", std::string(result)}}).Increment();

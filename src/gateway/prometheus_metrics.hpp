@@ -50,6 +50,7 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics, public Ou
   void observation_dropped() override;
   void refused(std::string_view problem) override;
   void reconciled(std::string_view result) override;
+  void disproved_too_late() override;
   void webhook(std::string_view result) override;
   void dead_letters(std::size_t count) override;
 

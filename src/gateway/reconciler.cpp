@@ -70,6 +70,9 @@ http::UpstreamAddress address_of(const config::UpstreamUrl& url) {
   return {url.host, url.port, url.tls};
 }
 
+// Of a service that has the library in it, on the same store.
+bool is_of_library(const Record& record) { return record.scope.text.starts_with("lib:"); }
+
 bool is_over(const Record& record) {
   return status_of(record) == Status::completed || status_of(record) == Status::expired;
 }
@@ -132,8 +135,12 @@ const config::RoutePolicy& Reconciler::policy_of(const Record& record) const {
   return named == nullptr ? shared_.routes.fallback().policy : named->policy;
 }
 
-// By today's configuration: a source that was wrong when the request came can be put right.
+// By today's configuration: a source that was wrong when the request came can be put right. But
+// nobody else's source: it has never seen the request, and would say so.
 const config::Source* Reconciler::source_of(const Record& record) const {
+  const bool ours = &policy_of(record) != &shared_.routes.fallback().policy ||
+                    record.route == shared_.routes.fallback().name;
+  if (!ours || is_of_library(record)) return nullptr;
   const std::string& name = policy_of(record).reconcile;
   const auto& sources = shared_.config.sources;
   const auto found = std::ranges::find(sources, name, &config::Source::name);
@@ -211,6 +218,7 @@ Task<void> Reconciler::skip(const Record& record) {
 }
 
 Task<void> Reconciler::inquire(Inquiry& inquiry) {
+  co_await tell_what_comes_too_late(inquiry.record, inquiry.subject);
   const bool told = co_await settle_by_event(inquiry.record, inquiry.subject, inquiry.taken.id);
   if (told) co_return;
   const bool late = co_await settle_by_late_answer(inquiry);
@@ -241,11 +249,59 @@ Task<bool> Reconciler::settle_by_event(const Record& record, const std::string& 
   const std::string reason = "its webhook event " + event.id + " says so";
   const Settled settled = co_await settle(record, id, finding, event.source, reason);
   if (settled == Settled::not_yet) co_return false;
+  if (settled == Settled::by_us && released_by_finding(record)) {
+    shared_.metrics.reconciled("disproved");
+    shared_.log.say("error", "reconciliation: key " + log_name(record.scope, record.key) +
+                                 " had been found not executed, and the webhook event " + event.id +
+                                 " proves that it was. Nobody had retried it yet. Is"
+                                 " visibility_window too short?");
+  }
   const std::string as = settled == Settled::by_us ? "resolved" : "too late";
   const std::function mark = [&](Cases& cases) { return cases.applied(event, as); };
   const Cases::Result<Done> marked = co_await desk_.ask<Done>(mark);
   if (!marked) trouble(marked.error());
   co_return true;
+}
+
+// Each event once. It goes on to count as a proof: should the later owner's outcome be in doubt,
+// it says that the effect is there.
+Task<void> Reconciler::tell_what_comes_too_late(const Record& record, const std::string& subject) {
+  const std::function find_events = [&](Cases& cases) { return cases.events_of(subject); };
+  const Cases::Result<std::vector<WebhookEvent>> events =
+      co_await desk_.ask<std::vector<WebhookEvent>>(find_events);
+  const auto waits = [](const WebhookEvent& event) {
+    return event.is_final && event.applied_as.empty();
+  };
+  if (!events || std::ranges::none_of(*events, waits)) co_return;
+  const std::function find_audit = [&](Cases& cases) {
+    return cases.audit_of(record.scope, record.key);
+  };
+  const Cases::Result<std::vector<AuditRow>> audit =
+      co_await desk_.ask<std::vector<AuditRow>>(find_audit);
+  if (!audit) co_return;
+  std::vector<reconcile::Release> releases;
+  for (const AuditRow& row : *audit) {
+    const bool released =
+        row.entry.action == "resolve" && row.after == to_text(Status::failed_retryable);
+    if (released) releases.push_back({row.fence, row.at});
+  }
+  for (const WebhookEvent& event : *events) {
+    const reconcile::KeptEvent kept{event.is_final, event.happened_at, event.received_at};
+    if (!waits(event) || !reconcile::proves_too_late(kept, releases, record)) continue;
+    shared_.metrics.reconciled("disproved");
+    shared_.metrics.disproved_too_late();
+    shared_.log.say("error", "reconciliation: key " + log_name(record.scope, record.key) +
+                                 " may have been executed twice: it was found not executed and"
+                                 " taken over, and the webhook event " +
+                                 event.id +
+                                 " says that it had been executed before. The record was not"
+                                 " touched");
+    const std::function mark = [&](Cases& cases) {
+      return cases.applied(event, "too late: released and taken over");
+    };
+    const Cases::Result<Done> marked = co_await desk_.ask<Done>(mark);
+    if (!marked) trouble(marked.error());
+  }
 }
 
 Task<bool> Reconciler::settle_by_late_answer(const Inquiry& inquiry) {
@@ -443,6 +499,7 @@ Task<void> Reconciler::hear_news() {
     const bool open = record != nullptr &&
                       (status_of(*record) == Status::unknown || released_by_finding(*record));
     bool settled = false;
+    if (record != nullptr) co_await tell_what_comes_too_late(*record, about.subject);
     if (open) {
       const CaseId id{record->scope, record->key, record->fence};
       settled = co_await settle_by_event(*record, about.subject, id);
@@ -451,7 +508,9 @@ Task<void> Reconciler::hear_news() {
     const bool waits = record != nullptr && (status_of(*record) == Status::in_progress ||
                                              status_of(*record) == Status::pending);
     if (!settled && !waits) co_await close_news(about, open ? record : nullptr);
-    if (!settled && record != nullptr && is_over(*record)) {
+    // Where a later owner has settled it, another event may yet say what the earlier one did.
+    const bool same_owner = record != nullptr && record->fence == about.id.fence;
+    if (!settled && same_owner && is_over(*record)) {
       CaseChange change;
       change.state = CaseState::closed;
       change.next_at = now();

@@ -52,6 +52,8 @@ class Reconciler {
   Task<void> inquire(Inquiry& inquiry);
   // True: it is settled, by this or by somebody else.
   Task<bool> settle_by_event(const Record& record, const std::string& subject, const CaseId& id);
+  // Alarms where an event proves that what was released and taken over had happened.
+  Task<void> tell_what_comes_too_late(const Record& record, const std::string& subject);
   Task<bool> settle_by_late_answer(const Inquiry& inquiry);
   Task<bool> settle_by_asking(Inquiry& inquiry, std::string& heard, reconcile::Heard& kind);
   Task<Outcome> ask(const Inquiry& inquiry);

@@ -1,5 +1,7 @@
 #include "src/reconcile/event.hpp"
 
+#include <algorithm>
+
 #include "src/reconcile/derived_key.hpp"
 
 namespace pawl::reconcile {
@@ -114,6 +116,17 @@ std::optional<std::size_t> decisive(const std::vector<KeptEvent>& events, Instan
     if (later) best = i;
   }
   return best;
+}
+
+bool proves_too_late(const KeptEvent& event, const std::vector<Release>& releases,
+                     const Record& record) {
+  constexpr Duration whole_seconds = std::chrono::seconds(1);
+  // The first fence of a life is the store's time in microseconds when it began.
+  const std::int64_t began = record.created_at.time_since_epoch().count();
+  return event.is_final && std::ranges::any_of(releases, [&](const Release& release) {
+           return release.fence.number >= began && release.fence < record.fence &&
+                  event.happened_at + whole_seconds <= release.found_at;
+         });
 }
 
 }  // namespace pawl::reconcile

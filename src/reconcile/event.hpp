@@ -59,6 +59,18 @@ struct KeptEvent {
 // they came is of no importance.
 std::optional<std::size_t> decisive(const std::vector<KeptEvent>& events, Instant created_at);
 
+// A finding that the owner under this fence had executed nothing.
+struct Release {
+  Fence fence;
+  Instant found_at{};
+};
+
+// The finding was wrong, by what this event says, and the record has been taken over since: it may
+// have been executed twice. An event without a time of its own can be about the later owner, and
+// proves nothing.
+bool proves_too_late(const KeptEvent& event, const std::vector<Release>& releases,
+                     const Record& record);
+
 // A provider's clock may be behind ours by this much, and its times are whole seconds.
 inline constexpr Duration clock_difference = std::chrono::minutes(1);
 

@@ -112,5 +112,25 @@ TEST(Events, WhatHappenedAtTheSameTimeIsTakenAsItCame) {
   EXPECT_EQ(best, 0U);
 }
 
+TEST(Events, AFindingThatWasWrongIsToldOnceTheRecordIsTakenOver) {
+  Record record;
+  record.created_at = created;
+  const Fence first{created.time_since_epoch().count()};
+  const Fence second{first.number + 1};
+  record.fence = second;
+  const std::vector<Release> released{{first, created + 60s}};
+  EXPECT_TRUE(proves_too_late(event(true, 5s, 90s), released, record));
+  EXPECT_TRUE(proves_too_late(event(true, 59s, 90s), released, record));
+  EXPECT_FALSE(proves_too_late(event(true, 60s, 90s), released, record))
+      << "times are whole seconds: it may be about the second owner";
+  EXPECT_FALSE(proves_too_late(event(false, 5s, 90s), released, record)) << "only pending";
+  EXPECT_FALSE(proves_too_late(event(true, 5s, 90s), {}, record)) << "nobody released it";
+  record.fence = first;
+  EXPECT_FALSE(proves_too_late(event(true, 5s, 90s), released, record)) << "still in time";
+  record.fence = second;
+  record.created_at = created + 61s;
+  EXPECT_FALSE(proves_too_late(event(true, 5s, 90s), released, record)) << "an earlier life";
+}
+
 }  // namespace
 }  // namespace pawl::reconcile

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "pawl/core/json.hpp"
+#include "pawl/core/sha256.hpp"
 #include "testing/process.hpp"
 #include "tests/e2e/key_api_fixture.hpp"
 
@@ -62,6 +63,26 @@ class OpenApi : public GatewayTest {
     note("/_pawl/v1/keys/{key}/" + verb, "post", post(gateway.port(), form));
   }
 
+  // A source that tells of payments by webhook.
+  [[nodiscard]] std::string webhook() const {
+    const std::string file = folder() / "secret";
+    std::ofstream(file) << webhook_secret;
+    return "[[source]]\nname = \"bank\"\n[source.webhook]\nscheme = \"hmac\"\n"
+           "header = \"X-Signature\"\nsecret_files = [\"" +
+           file +
+           "\"]\nevent_id = \"/id\"\nkey = \"/key\"\nscope = \"caller:tenant-a\"\n"
+           "[[source.webhook.rule]]\nwhere = { \"/type\" = \"paid\" }\nthen = \"completed\"\n";
+  }
+  HttpAnswer tell(const ServeProcess& gateway, const std::string& body,
+                  const WireHeaders& headers = {}, const std::string& to = "bank") {
+    Post told{.key = "", .body = body, .path = "/_pawl/v1/webhooks/" + to};
+    told.headers = headers;
+    told.headers.push_back({"Content-Type", "application/json"});
+    told.headers.push_back({"X-Signature", hex(hmac_sha256(webhook_secret, body))});
+    return note("/_pawl/v1/webhooks/{source}", "post", post(gateway.port(), told), body);
+  }
+
+  const std::string webhook_secret = "whsec_0123456789abcdef";
   const std::vector<std::string> verbs{"reserve", "advance", "complete", "release", "renew"};
   const std::string first = R"({"owner":"consumer-token-0001","request":{"amount":100}})";
   const std::string other = R"({"owner":"consumer-token-0002","request":{"amount":100}})";
@@ -139,6 +160,19 @@ TEST_F(OpenApi, SaysWhatTheProgramAnswersAndNothingElse) {
   }
   EXPECT_EQ(ask(gateway, "reserve", first).status, 200);
   see(gateway);
+  // What providers tell.
+  ServeProcess& told =
+      start({.policy = "body_limit = 100\n", .top = "", .rest = tenants() + webhook()});
+  const std::string paid = R"({"id":"e1","type":"paid","key":"0123456789abcdef"})";
+  EXPECT_EQ(tell(told, paid).status, 200);
+  EXPECT_EQ(tell(told, paid).status, 200);
+  EXPECT_EQ(tell(told, R"({"id":"e2","type":"another"})").status, 200);
+  EXPECT_EQ(tell(told, R"({"id":"e2","type":"paid"})").status, 422);
+  EXPECT_EQ(tell(told, paid, {}, "nobody").status, 404);
+  EXPECT_EQ(tell(told, "\"" + std::string(200, 'x') + "\"").status, 413);
+  EXPECT_EQ(tell(gateway, paid, looping).status, 508);
+  Post forged{.key = "", .body = paid, .path = "/_pawl/v1/webhooks/bank"};
+  EXPECT_EQ(note("/_pawl/v1/webhooks/{source}", "post", post(told.port(), forged)).status, 401);
   // Limits.
   EXPECT_TRUE(until([&] { return see(small).status == 429; }));
   ask(small, "reserve", first, "secret-of-a", "a-first-new-key-1");
@@ -167,6 +201,7 @@ TEST_F(OpenApi, SaysWhatTheProgramAnswersAndNothingElse) {
     EXPECT_EQ(ask(gateway, verb, verb == "reserve" ? first : held + more).status, 503) << verb;
   }
   EXPECT_EQ(see(gateway).status, 503);
+  EXPECT_EQ(tell(told, paid).status, 503);
   shared_postgres().start();
 
   const testing::TemporaryFolder folder_of_npm;

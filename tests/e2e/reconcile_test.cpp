@@ -172,6 +172,20 @@ TEST_P(Reconcile, WithoutASourceItIsADeadLetterAtOnce) {
   EXPECT_EQ(upstream.effects(payment.key), 1U);
 }
 
+// The source of [policy] has never seen it, and would say so.
+TEST_P(Reconcile, ARouteThatIsNotConfiguredAnyMoreIsNotAskedAboutElsewhere) {
+  bank.behave(Behaviour::answer(404, "{}"));
+  ServeProcess& before =
+      start({"lease = \"1s\"\nupstream_timeout = \"1s\"\n", "sweep_interval = \"1h\"\n",
+             "[[route]]\nmatch = \"POST /*\"\nname = \"old\"\n"});
+  lose(before);
+  before.kill_hard();
+  ServeProcess& after = start({quick, often, source("absent_confirmations = 1\n")});
+  ASSERT_TRUE(until([&] { return metric(after, "pawl_dead_letters") == 1; }));
+  EXPECT_EQ(status_of(after, payment.key), "unknown");
+  EXPECT_EQ(bank.count(), 0U);
+}
+
 TEST_P(Reconcile, AReconcilerKilledWhileItAsksIsFollowedByAnother) {
   bank.behave(Behaviour::hang());
   ServeProcess& first = start({quick, often, source()});

@@ -23,6 +23,12 @@ long now_seconds() {
       .count();
 }
 
+int occurrences(const std::string& text, const std::string& of) {
+  int count = 0;
+  for (auto at = text.find(of); at != std::string::npos; at = text.find(of, at + 1)) ++count;
+  return count;
+}
+
 class Webhooks : public OnEveryStore {
  protected:
   Webhooks() {
@@ -200,6 +206,45 @@ TEST_P(Webhooks, AProofCorrectsAFindingOfAbsence) {
   ASSERT_TRUE(becomes(gateway, payment.key, "completed"));
   EXPECT_EQ(post(gateway.port(), payment).body, R"({"paid":5})");
   EXPECT_EQ(upstream.effects(payment.key), 1U) << "the retry would have paid twice";
+  EXPECT_EQ(metric(gateway, "pawl_reconcile_total{result=\"disproved\"}"), 1);
+  EXPECT_EQ(metric(gateway, "pawl_possible_double_executions_total{evidence=\"answered\"}"), 0);
+}
+
+// Found not executed, retried, and only then the provider says that it had happened.
+TEST_P(Webhooks, AProofThatComesAfterTheRetryIsRefusedAndTold) {
+  ServeProcess& gateway = start({quick, often, source()});
+  lose(gateway);
+  ASSERT_TRUE(until([&] {
+    return on_key("release", {"--reason", "no such charge"}).exit_code == 0;
+  }));
+  const auto gate = std::make_shared<Gate>();
+  upstream.behave(Behaviour::answer(201, R"({"id":"pay_2"})").after(gate));
+  HttpAnswer retried;
+  std::thread client([&] { retried = post(gateway.port(), payment); });
+  upstream.wait_for(2);
+  EXPECT_EQ(tell(gateway, event("e1", "paid", 5, now_seconds() - 20)).status, 200);
+  const auto doubles = [&] {
+    return metric(gateway, "pawl_possible_double_executions_total{evidence=\"answered\"}");
+  };
+  EXPECT_TRUE(until([&] { return doubles() == 1; })) << "told while it can still be looked into";
+  EXPECT_EQ(status_of(gateway, payment.key), "in_progress") << "the later owner is not disturbed";
+  const testing::Finished by_hand =
+      on_key("resolve", {"--completed", "--status", "201", "--reason", "ch_1"});
+  EXPECT_EQ(by_hand.exit_code, 1);
+  EXPECT_THAT(by_hand.err, HasSubstr("an owner is executing it"));
+  gate->release();
+  client.join();
+  EXPECT_EQ(retried.body, R"({"id":"pay_2"})");
+  EXPECT_EQ(tell(gateway, event("e2", "paid", 6, now_seconds() - 20)).status, 200);
+  EXPECT_TRUE(until([&] { return doubles() == 2; })) << "also when the later owner has finished";
+  EXPECT_EQ(metric(gateway, "pawl_reconcile_total{result=\"disproved\"}"), 2);
+  const HttpAnswer replay = post(gateway.port(), payment);
+  EXPECT_EQ(replay.body, R"({"id":"pay_2"})") << "never overwritten";
+  EXPECT_THAT(on_key("show", {}).out, HasSubstr("too late: released and taken over"));
+  // An event about the retry itself is no alarm.
+  EXPECT_EQ(tell(gateway, event("e3", "paid", 7, now_seconds() + 1)).status, 200);
+  EXPECT_TRUE(until([&] { return occurrences(on_key("show", {}).out, "too late") == 3; }));
+  EXPECT_EQ(doubles(), 2);
 }
 
 TEST_P(Webhooks, OperatorsSayWhatTheyFound) {
