@@ -451,7 +451,7 @@ Task<Reconciler::Settled> Reconciler::settle(const Record& record, const CaseId&
   if (resolved) {
     if (!completes) change.state = CaseState::released;
     change.note = note_of(id, source, completes ? "completed" : "not_executed", reason);
-    shared_.cache.keep(*resolved);
+    shared_.cache.keep(*resolved, request_id(*resolved));
     shared_.hints.say(Hints::name_of(record.scope, record.key));
   } else {
     const auto* refusal = std::get_if<ResolveRefusal>(&resolved.error());

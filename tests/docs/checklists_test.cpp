@@ -1,0 +1,69 @@
+// What the documents name is there: tests in docs/checklists.md, metrics in docs/alerts.yml.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <set>
+#include <stdexcept>
+#include <string>
+
+namespace pawl {
+namespace {
+
+using ::testing::Contains;
+using ::testing::SizeIs;
+
+using Names = std::set<std::string>;
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error("cannot read " + path.string());
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// All that a pattern finds, its groups joined by a dot.
+void collect(Names& names, const std::string& text, const std::regex& pattern) {
+  for (std::sregex_iterator match(text.begin(), text.end(), pattern), end; match != end; ++match) {
+    std::string name = (*match)[1];
+    if (match->size() > 2) name.append(".").append((*match)[2]);
+    names.insert(std::move(name));
+  }
+}
+
+Names in_sources(const std::vector<std::string>& folders, const std::regex& pattern) {
+  Names names;
+  for (const std::string& folder : folders) {
+    const std::filesystem::path root = std::filesystem::path(PAWL_SOURCE_DIR) / folder;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+      if (entry.path().extension() == ".cpp") collect(names, text_of(entry.path()), pattern);
+    }
+  }
+  return names;
+}
+
+Names in_document(const std::string& name, const std::regex& pattern) {
+  Names names;
+  collect(names, text_of(std::filesystem::path(PAWL_SOURCE_DIR) / "docs" / name), pattern);
+  return names;
+}
+
+TEST(Checklists, EveryNameIsATest) {
+  const Names tests = in_sources({"src", "tests", "examples"},
+                                 std::regex(R"(TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\))"));
+  const Names named = in_document("checklists.md", std::regex(R"(`([A-Z]\w+)\.([A-Z]\w+)`)"));
+  EXPECT_THAT(named, SizeIs(::testing::Gt(40U)));
+  for (const std::string& name : named) EXPECT_THAT(tests, Contains(name));
+}
+
+TEST(Alerts, NameMetricsThatExist) {
+  const Names metrics = in_sources({"src"}, std::regex(R"re("(pawl_[a-z_]+)")re"));
+  const Names named = in_document("alerts.yml", std::regex(R"(\b(pawl_[a-z_]+)\b)"));
+  EXPECT_THAT(named, SizeIs(::testing::Gt(3U)));
+  for (const std::string& name : named) EXPECT_THAT(metrics, Contains(name));
+}
+
+}  // namespace
+}  // namespace pawl
