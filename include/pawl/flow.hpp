@@ -151,8 +151,10 @@ class Flow {
   void handle(std::string caller, HttpRequest request, std::function<void(Response)> finished);
 
   // One pass: goes on with what dead owners of this flow left behind. Any number of nodes may do it
-  // at once. Blocks. Call it every few seconds in some process that knows this flow's phases.
-  CompletionReport complete_abandoned();
+  // at once. Blocks, for the time of the request under way and not much over 20s; ends earlier once
+  // `stop` says so between two requests. Call it every few seconds in some process that knows this
+  // flow's phases.
+  CompletionReport complete_abandoned(const std::function<bool()>& stop = [] { return false; });
 
  private:
   std::unique_ptr<detail::FlowCore> core_;
@@ -163,7 +165,7 @@ class Flow {
 class Completer {
  public:
   explicit Completer(Flow& flow, Duration every = std::chrono::seconds(5));
-  // Waits for the pass under way.
+  // Waits for the request under way.
   ~Completer();
   Completer(const Completer&) = delete;
   Completer& operator=(const Completer&) = delete;

@@ -13,10 +13,15 @@ struct Completer::Loop {
     std::unique_lock lock(mutex);
     while (!stopping) {
       lock.unlock();
-      flow.complete_abandoned();
+      flow.complete_abandoned([this] { return is_stopping(); });
       lock.lock();
       woken.wait_for(lock, every, [&] { return stopping; });
     }
+  }
+
+  bool is_stopping() {
+    const std::lock_guard lock(mutex);
+    return stopping;
   }
 
   Flow& flow;

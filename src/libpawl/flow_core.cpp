@@ -13,6 +13,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t page_rows = 500;
 constexpr std::size_t page_rows_max = 32'000;
+constexpr Duration pass_time_max = 20s;
 constexpr Duration pause_first = 1s;
 constexpr Duration pause_max = 5min;
 constexpr std::size_t refused_max = 10'000;
@@ -73,6 +74,16 @@ Task<std::optional<Granted>> claim(NodeCore& node, const RouteRules& rules,
   co_return granted;
 }
 
+// For whoever looks at the record. It is not taken over for that: a version that knows its point
+// may be about to.
+Task<Done> note_error(NodeCore& node, const Record& record, const std::string& why) {
+  Record next = record;
+  next.last_error = why;
+  Replacement change{std::move(next), guard_of(record), std::nullopt};
+  static_cast<void>(co_await node.store().replace_one(std::move(change)));
+  co_return Done{};
+}
+
 // A flow that keeps stopping is tried less and less often; a client's retry always may.
 Duration pause_before(int attempt) {
   if (attempt <= 1) return Duration{0};
@@ -130,37 +141,50 @@ Response FlowCore::handle(std::string_view caller, const HttpRequest& request) {
   return passage.run();
 }
 
-CompletionReport FlowCore::complete_abandoned() {
+CompletionReport FlowCore::complete_abandoned(const std::function<bool()>& stop) {
   CompletionReport report;
-  const auto is_ours = [&](const Record& record) {
-    return record.route == rules_.name && record.request &&
-           record.policy.on_lease_expiry == OnLeaseExpiry::resume;
-  };
-  // Other flows' records may fill a page; ours must not wait behind them for ever.
-  for (std::size_t rows_max = page_rows; rows_max <= page_rows_max; rows_max *= 2) {
+  const BootTime over = node().clock().now() + pass_time_max;
+  for (const Record& record : workable(report)) {
+    // What is left is still there for the next pass, which begins with the oldest again.
+    if (stop() || node().clock().now() >= over) break;
+    complete_one(record, report);
+  }
+  return report;
+}
+
+// What may be gone on with now. Others' records, refused ones and paused ones may fill a page; ours
+// must not wait behind them for ever.
+std::vector<Record> FlowCore::workable(CompletionReport& report) {
+  for (std::size_t rows_max = page_rows;; rows_max *= 2) {
+    report = {};
     StoreResult<Lapsed> page = node().run(lapsed(node(), rows_max));
     if (!page) {
       node().say(LogLevel::warning, "flow \"" + rules_.name + "\": abandoned requests wait, the " +
                                         "store is " + std::string(to_text(page.error())));
-      return report;
+      return {};
     }
     const bool whole = page->rows.size() < rows_max;
-    const Instant now = page->now;
-    std::erase_if(page->rows, [&](const Record& record) { return !is_ours(record); });
-    if (page->rows.empty() && !whole) continue;
-    for (const Record& record : page->rows) {
+    std::erase_if(page->rows, [&](const Record& record) {
+      const bool ours = record.route == rules_.name && record.request &&
+                        record.policy.on_lease_expiry == OnLeaseExpiry::resume;
+      if (!ours) return true;
       ++report.seen;
-      const Instant lapsed_at = std::get<InProgress>(record.state).locked_until;
       if (!point_of(record)) {
         ++report.refused;
         refuse_loudly(record);
-      } else if (lapsed_at + pause_before(record.attempt) <= now) {
-        complete_one(record, report);
+        return true;
       }
+      const Instant lapsed_at = std::get<InProgress>(record.state).locked_until;
+      return page->now < lapsed_at + pause_before(record.attempt);
+    });
+    if (!page->rows.empty() || whole) return std::move(page->rows);
+    if (rows_max * 2 > page_rows_max) {
+      node().say(LogLevel::error, "flow \"" + rules_.name + "\": " + std::to_string(rows_max) +
+                                      " abandoned requests that this program cannot go on with " +
+                                      "are in the way of others");
+      return {};
     }
-    break;
   }
-  return report;
 }
 
 void FlowCore::complete_one(const Record& abandoned, CompletionReport& report) {
@@ -178,7 +202,9 @@ void FlowCore::refuse_loudly(const Record& record) {
     const std::string name = log_name(record.scope, record.key) + record.recovery_point;
     if (!refused_.insert(name).second) return;
   }
-  node().say(LogLevel::error, unknown_point(record));
+  const std::string why = unknown_point(record);
+  node().say(LogLevel::error, why);
+  node().run(note_error(node(), record, why));
 }
 
 }  // namespace detail
@@ -239,6 +265,8 @@ void Flow::handle(std::string caller, HttpRequest request, std::function<void(Re
        finished = std::move(finished)] { finished(core->handle(caller, request)); });
 }
 
-CompletionReport Flow::complete_abandoned() { return core_->complete_abandoned(); }
+CompletionReport Flow::complete_abandoned(const std::function<bool()>& stop) {
+  return core_->complete_abandoned(stop);
+}
 
 }  // namespace pawl

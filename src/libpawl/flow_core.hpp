@@ -28,7 +28,7 @@ class FlowCore {
 
   void add(Phase phase);
   Response handle(std::string_view caller, const HttpRequest& request);
-  CompletionReport complete_abandoned();
+  CompletionReport complete_abandoned(const std::function<bool()>& stop);
 
   [[nodiscard]] NodeCore& node() const { return *node_.core(); }
   [[nodiscard]] const RouteRules& rules() const { return rules_; }
@@ -40,6 +40,7 @@ class FlowCore {
   [[nodiscard]] std::string unknown_point(const Record& record) const;
 
  private:
+  std::vector<Record> workable(CompletionReport& report);
   void complete_one(const Record& abandoned, CompletionReport& report);
   void refuse_loudly(const Record& record);
 
