@@ -50,6 +50,8 @@ Task<StoreResult<GrantWrite>> Engine::settle_for(Grant grant, const Outcome& out
     co_return Unexpected{found.error()};
   }
   if (!*found) co_return GrantWrite{};
+  // Asked again after the look: the clock may have jumped meanwhile.
+  if (!time_.trusted()) co_return Unexpected{StoreError::unavailable};
   const Record& record = **found;
   if (!holds(grant, record)) co_return GrantWrite{false, record};
   if (says_so(record, outcome, options)) co_return GrantWrite{true, record};
@@ -113,6 +115,8 @@ Task<StoreResult<GrantWrite>> Engine::stay_alive(const Grant& grant,
     const Record& record = **found;
     const bool held = holds(grant, record) && status_of(record) == Status::in_progress;
     if (!held || (step && !may_take(*step, record))) co_return GrantWrite{false, record};
+    // Asked again after the look: a lease by a clock that is hours ahead would hold for hours.
+    if (!time_.trusted()) co_return Unexpected{StoreError::unavailable};
     // A lease that is over and that nobody has noticed yet may still be renewed: the guard sees to
     // it that nobody has.
     const Instant now = time_.at(clock_.now());
