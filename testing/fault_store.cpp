@@ -48,6 +48,7 @@ Task<StoreResult<std::vector<bool>>> FaultStore::erase(std::vector<Erasure> batc
 }
 
 Task<StoreResult<std::optional<Record>>> FaultStore::find(Scope scope, Key key) {
+  if (const auto meanwhile = std::exchange(before_find_, nullptr)) meanwhile();
   if (next()) co_return Unexpected{StoreError::unavailable};
   co_return co_await real_.find(std::move(scope), std::move(key));
 }

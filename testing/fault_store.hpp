@@ -26,8 +26,9 @@ class FaultStore final : public Store {
 
   [[nodiscard]] int calls() const { return calls_; }
 
-  // What happens elsewhere while the next replace is on its way. It is heard of once.
+  // What happens elsewhere while the next replace, or find, is on its way. It is heard of once.
   void before_replace(std::function<void()> meanwhile) { before_replace_ = std::move(meanwhile); }
+  void before_find(std::function<void()> meanwhile) { before_find_ = std::move(meanwhile); }
 
   Task<std::vector<StoreResult<Written>>> insert_or_read(std::vector<Record> fresh) override;
   Task<std::vector<StoreResult<Written>>> replace(std::vector<Replacement> batch) override;
@@ -48,6 +49,7 @@ class FaultStore final : public Store {
   FailAt fail_;
   int calls_ = 0;
   std::function<void()> before_replace_;
+  std::function<void()> before_find_;
 };
 
 }  // namespace pawl::testing

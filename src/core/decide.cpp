@@ -66,7 +66,10 @@ Record taken_over(const Record& record, const Request& request, const Policy& po
 
 Verdict take_over(const Record& record, const Request& request, const Policy& policy,
                   const Attempt& attempt) {
-  if (attempt.may_have_acted && record.owner == attempt.owner) return {Spent{}, {}};
+  if (attempt.may_have_acted && record.owner == attempt.owner &&
+      !mutant(Mutant::spent_token_granted)) {
+    return {Spent{}, {}};
+  }
   if (belongs_elsewhere(record, request)) return {Undetermined{Duration{0}}, {}};
   Record next = taken_over(record, request, policy, attempt);
   if (status_of(next) == Status::pending) return {InFlight{Duration{0}, true}, std::move(next)};
@@ -80,7 +83,12 @@ Verdict decide_in_progress(const Record& record, const InProgress& held, const R
                      (at_its_end && mutant(Mutant::lease_alive_at_its_end));
   // Our own claim, confirmed late: nothing was sent under it yet. One from outside is confirmed for
   // as long as its lease holds: whoever repeats it then is still the one who was granted it.
-  if (record.owner == attempt.owner && (alive || !attempt.may_have_acted)) {
+  const bool anybodys = attempt.may_have_acted && mutant(Mutant::grant_to_another_token);
+  const bool revives = !attempt.may_have_acted || mutant(Mutant::grant_repeated_past_its_lease);
+  if ((record.owner == attempt.owner || (anybodys && alive)) && (alive || revives)) {
+    if (alive && attempt.may_have_acted && mutant(Mutant::grant_repeated_with_new_fence)) {
+      return {Execute{}, taken_over(record, request, policy, attempt)};
+    }
     if (alive) return {Execute{}, {}};
     Record next = record;
     next.state = InProgress{attempt.now, attempt.now + record.policy.lease};

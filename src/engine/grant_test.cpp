@@ -312,6 +312,62 @@ TEST(Grant, WhileTheStoresClockIsWrongNobodyIsToldOfMoreTimeThanIsLeft) {
   EXPECT_EQ(held.node.lease_left(held.world.record()), 0s);
 }
 
+// The clock jumps while the record is looked up, and another call brings the news.
+TEST(Grant, NothingIsDatedByAClockThatJumpedDuringTheLook) {
+  for (const Duration jump : {Duration(-2h), Duration(2h)}) {
+    for (const bool late : {false, true}) {
+      Held held;
+      FaultStore slow(held.world.store, FailAt{1000, 0, Fault::unavailable});
+      Engine stalled = held.world.node(slow);
+      ASSERT_TRUE(run(stalled.sync_time()).has_value());
+      if (late) {
+        held.world.clock.advance(31s);
+        ASSERT_TRUE(run(stalled.sweep()).has_value());
+      }
+      const Record before = held.world.record();
+      const auto jumps = [&] {
+        held.world.clock.jump_wall(jump);
+        static_cast<void>(run(stalled.sync_time()));
+      };
+      const auto comes_back = [&] {
+        held.world.clock.jump_wall(-jump);
+        static_cast<void>(run(stalled.sync_time()));
+      };
+      slow.before_find(jumps);
+      EXPECT_EQ(run(stalled.renew_for(held.grant)).has_value(), late) << "refused anyway";
+      comes_back();
+      slow.before_find(jumps);
+      EXPECT_EQ(run(stalled.advance_for(held.grant, {"", "charged"})).has_value(), late);
+      comes_back();
+      slow.before_find(jumps);
+      EXPECT_FALSE(run(stalled.settle_for(held.grant, answer(), {})).has_value());
+      comes_back();
+      EXPECT_EQ(held.world.record(), before);
+      EXPECT_TRUE(run(stalled.settle_for(held.grant, answer(), {}))->done);
+    }
+  }
+}
+
+// An answer handed in late has no lease to be dated by.
+TEST(Grant, ALateAnswerIsNotDatedByAClockThatJumpedBetweenTwoTries) {
+  Held held;
+  held.world.clock.advance(31s);
+  ASSERT_TRUE(run(held.node.sweep()).has_value());
+  FaultStore slow(held.world.store, FailAt{3, 1, Fault::in_doubt_lost});  // the replace
+  Engine stalled = held.world.node(slow);
+  slow.before_replace([&] {
+    held.world.clock.jump_wall(-2h);
+    static_cast<void>(run(stalled.sync_time()));
+  });
+  ASSERT_TRUE(run(stalled.sync_time()).has_value());
+  EXPECT_FALSE(run(stalled.settle_for(held.grant, answer(), {})).has_value());
+  EXPECT_EQ(held.world.status(), Status::unknown);
+  held.world.clock.jump_wall(2h);
+  ASSERT_TRUE(run(stalled.sync_time()).has_value());
+  EXPECT_TRUE(run(stalled.settle_for(held.grant, answer(), {}))->done);
+  EXPECT_GE(held.world.record().expires_at, held.world.clock.wall() + held.policy.retention);
+}
+
 TEST(Grant, AStepIsTakenFromWhereTheOwnerIsOrNotAtAll) {
   Held held;
   EXPECT_TRUE(held.advance(held.grant, "", "reserved"));

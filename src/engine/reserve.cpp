@@ -90,7 +90,7 @@ void Engine::remember_orphan(const Scope& scope, const Key& key, const StoredPol
                              const Attempt& attempt) {
   if (mutant(Mutant::orphan_forgotten)) return;
   // An owner outside asks again itself; and it may act by a grant that another node confirmed.
-  if (attempt.may_have_acted) return;
+  if (attempt.may_have_acted && !mutant(Mutant::unconfirmed_grant_released)) return;
   const BootTime forget_at = clock_.now() + policy.lease + policy.upstream_timeout;
   orphans_.push_back({scope, key, attempt.owner, forget_at});
 }

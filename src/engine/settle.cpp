@@ -77,7 +77,12 @@ Task<StoreResult<Settlement>> Engine::settle(Lease& lease, const Outcome& outcom
   const BootTime deadline = clock_.now() + options_.settle_timeout;
   SharedRecord from = lease.record;
   const Fence fence = from->fence;
+  const bool undated = !std::holds_alternative<InProgress>(from->state);
   for (int tries = 0;; ++tries) {
+    // A grant settled late has no lease to be dated by; whoever holds it can say it again.
+    if (undated && !time_.trusted() && !mutant(Mutant::grant_settled_by_wrong_clock)) {
+      co_return Unexpected{tries == 0 ? StoreError::unavailable : StoreError::in_doubt};
+    }
     const Record next = settled(*from, outcome, settling_time(lease), lease.settle);
     if (const auto* done = std::get_if<Completed>(&next.state)) {
       lease.completing_at.push_back(done->completed_at);

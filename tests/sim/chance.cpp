@@ -50,6 +50,12 @@ constexpr std::array<Kind, fault_kinds> kinds{{
     {Fault::hasty_operator, "hasty operator", 0.9},
     {Fault::stalled_finding, "node pauses with a finding in hand", 0.9},
     {Fault::stalled_reaper, "node pauses with expired rows in hand", 0.9},
+    {Fault::consumer_pause, "consumer pauses", 0.4},
+    {Fault::consumer_crash, "consumer crashes", 0.2},
+    {Fault::consumer_careless, "consumer acts without a look at its lease", 0.4},
+    {Fault::call_late, "key API call hangs on its way", 0.4},
+    {Fault::call_answer_lost, "answer of a key API call lost", 0.4},
+    {Fault::call_forged, "key API call with a wrong token or fence", 0.4},
 }};
 
 constexpr bool in_order() {

@@ -67,6 +67,12 @@ enum class Fault {
   hasty_operator,
   stalled_finding,
   stalled_reaper,
+  consumer_pause,
+  consumer_crash,
+  consumer_careless,
+  call_late,
+  call_answer_lost,
+  call_forged,
   count
 };
 inline constexpr std::size_t fault_kinds = static_cast<std::size_t>(Fault::count);

@@ -8,14 +8,13 @@ namespace {
 
 constexpr std::array<std::string_view, 3> scopes{"ann", "bob", "eve"};
 
-// The same meaning, spelled in different ways.
+}  // namespace
+
 std::string spelled(Body body, std::uint64_t spelling) {
   if (spelling == 0) return text_of(body);
   return "{ \"nonce\": " + std::to_string(body.nonce) +
          ", \"amount\": " + std::to_string(body.amount) + (spelling == 1 ? ".0" : "e0") + " }";
 }
-
-}  // namespace
 
 Clients::Clients(Outside& outside, std::vector<std::unique_ptr<Node>>& nodes)
     : outside_(outside),

@@ -34,6 +34,7 @@ class Clients {
   void report_unanswered(Judge& judge) const;
 
   void rotate_secret();
+  [[nodiscard]] const FingerprintSecrets& secrets() const { return secrets_; }
   [[nodiscard]] const ClientCounts& counts() const { return counts_; }
 
  private:
@@ -62,5 +63,7 @@ class Clients {
 };
 
 Policy draw_policy(Stream& stream);
+// The same meaning, spelled in different ways.
+std::string spelled(Body body, std::uint64_t spelling);
 
 }  // namespace pawl::sim

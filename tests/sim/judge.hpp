@@ -49,6 +49,13 @@ struct Answer {
   bool lease_over = false;  // told "in flight" of a lease that had ended
 };
 
+// What an owner outside of the process names with every write (the key API).
+struct Held {
+  Identity identity;
+  Owner owner;
+  Fence fence;
+};
+
 struct Violation {
   std::string rule;
   std::string detail;
@@ -79,8 +86,19 @@ class Judge {
   void told(const Identity& identity, Body body, const Answer& answer);
   void superseded(const Identity& identity, Fence fence, const Outcome& outcome);
 
+  // The key API. Told by the nodes: what was answered to whom.
+  void granted(const Held& held, Body body);
+  void called_spent(const Identity& identity, const Owner& owner);
+  void told_lease(const Identity& identity, Fence fence, Duration left, Instant now);
+  void renewed_by(const Held& held, const Record& record);
+  void completed_by(const Held& held, const StoredResponse& response);
+  void released_by(const Held& held);
+  void advanced_by(const Held& held, const std::string& recovery_point);
+  // Told by a consumer that does not look at its lease before it acts, just before it does.
+  void acts_unchecked(const Identity& identity, Fence fence, Instant now);
+
   // Once faults have stopped and everybody had the time to finish.
-  void end();
+  void end(Instant now);
   // A reservation that its node gave up without sending, some seconds after the faults stopped.
   void reservation_leaked(const Identity& identity, const Record& record);
 
@@ -106,6 +124,12 @@ class Judge {
     int effects = 0;
     bool forgiven = false;
     bool evidence = false;
+    // Of an owner outside of the process.
+    Owner owner;
+    Instant lease_end;         // the latest it was ever given
+    std::ptrdiff_t steps = 0;  // how far it has come
+    bool released = false;
+    bool overdue = false;  // acted after its lease: it broke its own side of the contract
   };
   // From the first reservation of a key until it is forgotten.
   struct Life {
@@ -131,6 +155,12 @@ class Judge {
                         Instant now);
   void check_takeover(KeyStory& story, const Identity& identity, const Record& after, Instant now);
   void completed(KeyStory& story, const Identity& identity, const Record& after, Instant now);
+  void check_grant(KeyStory& story, const Identity& identity, const Record& after);
+  void check_grant_taken_over(KeyStory& story, const Identity& identity, const Record& after);
+  void note_claim(KeyStory& story, const Identity& identity, const Record& after, Instant now);
+  const Execution* execution_of(const Held& held, std::string_view what);
+  static bool paid(const Record& record);
+  static bool waits_for_its_client(const Record& record, Instant now);
   void check_effects(KeyStory& story, const Identity& identity);
   [[nodiscard]] static bool same_meaning(const Life& life, Body body);
 

@@ -51,6 +51,7 @@ void Judge::first_byte(const Identity& identity, Fence fence, Body body, Instant
   KeyStory& story = stories_[identity];
   Execution& execution = story.executions[fence];
   execution.sent = true;
+  if (execution.overdue) return;
   const auto* held = story.row ? std::get_if<InProgress>(&story.row->state) : nullptr;
   if (held == nullptr || story.row->fence != fence) {
     violated("the first byte leaves under a living lease", identity,
@@ -148,7 +149,10 @@ void Judge::told(const Identity& identity, Body body, const Answer& answer) {
 
 void Judge::superseded(const Identity& identity, Fence fence, const Outcome& outcome) {
   if (evidence_of(outcome) == Evidence::not_sent) return;
-  if (!stories_[identity].executions[fence].evidence) {
+  const auto& executions = stories_[identity].executions;
+  const auto execution = executions.find(fence);
+  if (execution == executions.end()) return;  // a made-up fence
+  if (!execution->second.evidence) {
     violated("a late outcome is kept as evidence", identity,
              "fence " + std::to_string(fence.number) + " had moved on and nothing was kept");
   }
@@ -160,9 +164,10 @@ void Judge::reservation_leaked(const Identity& identity, const Record& record) {
                std::string(to_text(status_of(record))) + ", its node alive and nothing sent");
 }
 
-void Judge::end() {
+void Judge::end(Instant now) {
   for (const auto& [identity, story] : stories_) {
-    if (story.row) {
+    const bool waits = story.row && waits_for_its_client(*story.row, now);
+    if (story.row && !waits) {
       const Status status = status_of(*story.row);
       if (status == Status::in_progress || status == Status::unknown || status == Status::pending) {
         violated("nothing is stuck", identity, "left " + std::string(to_text(status)));
@@ -170,7 +175,9 @@ void Judge::end() {
     }
     for (const auto& [fence, execution] : story.executions) {
       if (execution.effects == 0 || execution.forgiven || execution.evidence) continue;
-      if (!story.lives[static_cast<std::size_t>(execution.life)].completed) {
+      const bool may_be_resumed =
+          waits && execution.life == static_cast<int>(story.lives.size()) - 1;
+      if (!may_be_resumed && !story.lives[static_cast<std::size_t>(execution.life)].completed) {
         violated("the ledger equals what was acknowledged", identity,
                  "fence " + std::to_string(fence.number) + " acted, and no record says so");
       }

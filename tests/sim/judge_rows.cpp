@@ -1,6 +1,9 @@
 // What may happen to a row, seen from outside: before, after, and the honest time.
+#include <algorithm>
+
 #include "pawl/core/render.hpp"
 #include "tests/sim/judge.hpp"
+#include "tests/sim/key_call.hpp"
 
 namespace pawl::sim {
 namespace {
@@ -84,7 +87,26 @@ void Judge::row_changed(const Identity& identity, const std::optional<Record>& a
   } else {
     check_takeover(story, identity, *after, now);
   }
+  if (after) note_claim(story, identity, *after, now);
   story.row = after;
+}
+
+// What the row says of its owner, kept for when the row has gone on to another.
+void Judge::note_claim(KeyStory& story, const Identity& identity, const Record& after,
+                       Instant now) {
+  Execution& execution = story.executions[after.fence];
+  if (status_of(after) == Status::failed_retryable) execution.released = true;
+  const auto* held = std::get_if<InProgress>(&after.state);
+  if (held == nullptr) return;
+  if (execution.lease_end == Instant{}) execution.owner = after.owner;
+  execution.lease_end = std::max(execution.lease_end, held->locked_until);
+  const auto step = std::ranges::find(job_steps, after.recovery_point) - job_steps.begin();
+  execution.steps = std::max(execution.steps, step);
+  if (now + after.policy.lease + clock_slack < held->locked_until) {
+    violated("no lease is longer than its policy says", identity,
+             std::to_string((held->locked_until - now).count() / 1000) + " ms are left of " +
+                 std::to_string(after.policy.lease.count() / 1000));
+  }
 }
 
 void Judge::check_erasure(const Identity& identity, const Record& before, Instant now) {
@@ -109,9 +131,11 @@ void Judge::check_same_fence(KeyStory& story, const Identity& identity, const Re
   // By a resolve, which leaves its author's name: the owner itself would know.
   const bool called_off =
       from == Status::unknown && to == Status::failed_retryable && before.owner != after.owner;
-  if (called_off && story.executions[after.fence].effects > 0) {
+  const Execution& execution = story.executions[after.fence];
+  if (called_off && execution.effects > 0 && !execution.overdue) {
     violated("what is called not executed did not happen", identity, "money had moved");
   }
+  check_grant(story, identity, after);
   // A resolve leaves its author's name, and the execution's owner may still write after it.
   if (before.owner != after.owner && to == Status::in_progress) {
     violated("a new owner brings a new fence", identity, step + " by another owner");
@@ -147,8 +171,11 @@ void Judge::check_takeover(KeyStory& story, const Identity& identity, const Reco
   const Record& before = *story.row;
   const Status from = status_of(before);
   const bool over = finished(from) && before.expires_at <= now + clock_slack;
-  // An attempt that lost its own claim before it sent anything may take the key again.
-  if (before.owner == after.owner && story.executions[before.fence].asked) {
+  // An attempt that lost its own claim before it sent anything may take the key again; and a call
+  // of the key API that hung until its key had been forgotten is one for a new key.
+  const bool new_life = over && after.attempt == 1;
+  const bool forgotten = new_life && is_of_key_api(identity);
+  if (before.owner == after.owner && story.executions[before.fence].asked && !forgotten) {
     violated("a new fence brings a new owner", identity, "the old owner's token was kept");
   }
   if (from == Status::unknown || from == Status::expired || (from == Status::completed && !over)) {
@@ -162,14 +189,18 @@ void Judge::check_takeover(KeyStory& story, const Identity& identity, const Reco
     if (now + clock_slack < held->locked_until) {
       violated("a living lease is left alone", identity, "taken over while the lease was alive");
     }
-    if (before.policy.on_lease_expiry == OnLeaseExpiry::retry && !before.policy.transactional) {
+    const OnLeaseExpiry rule = before.policy.on_lease_expiry;
+    const bool may_act_again =
+        rule == OnLeaseExpiry::retry || (rule == OnLeaseExpiry::resume && !paid(before));
+    if (may_act_again && !before.policy.transactional) {
       story.executions[before.fence].forgiven = true;
     }
   }
   // A key that was kept for its time begins anew; anything else is the same payment, tried again.
-  if (over && after.attempt == 1) {
+  if (new_life) {
     begin_life(story, identity, after);
   } else {
+    check_grant_taken_over(story, identity, after);
     begin_execution(story, identity, after);
   }
 }
@@ -201,7 +232,9 @@ void Judge::completed(KeyStory& story, const Identity& identity, const Record& a
 }
 
 void Judge::evidence_kept(const Identity& identity, Fence fence) {
-  stories_[identity].executions[fence].evidence = true;
+  // Under any number, where anybody may hand it in: it makes no execution.
+  const auto execution = stories_[identity].executions.find(fence);
+  if (execution != stories_[identity].executions.end()) execution->second.evidence = true;
 }
 
 const std::optional<Record>& Judge::row(const Identity& identity) { return stories_[identity].row; }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "pawl/engine.hpp"
+#include "tests/sim/key_call.hpp"
 #include "tests/sim/upstream.hpp"
 
 namespace pawl::sim {
@@ -31,6 +32,7 @@ class Node {
   void crash();
   // A request arrives. Lost if the node is down.
   void serve(std::shared_ptr<Exchange> exchange);
+  void serve(std::shared_ptr<KeyCall> call);
   void hung_up(const std::shared_ptr<Exchange>& exchange);
   void cut_off(Duration until);
   // Faults are over: whatever still held this node back is gone.
@@ -56,6 +58,10 @@ class Node {
   Task<Answer> lead(Run& run, const Exchange& exchange, const Request& request, Scope whose,
                     BootTime until);
   Task<void> free_key(Run& run, Identity identity);
+  Task<void> answer_key_call(Run& run, std::shared_ptr<KeyCall> call);
+  Task<KeyAnswer> reserve_key(Run& run, const KeyCall& call);
+  Task<KeyAnswer> write_key(Run& run, const KeyCall& call);
+  void describe_lease(Run& run, KeyAnswer& answer);
   Answer answer_of(Run& run, const Exchange& exchange, const Guarded& guarded);
   std::optional<Answer> from_cache(Run& run, const Exchange& exchange);
   void remember(Run& run, const Exchange& exchange, const Answer& answer, Instant expires_at);

@@ -19,6 +19,7 @@ struct Totals {
   std::array<std::uint64_t, fault_kinds> faults{};
   std::array<std::uint64_t, 8> said{};
   Transitions transitions{};
+  ConsumerCounts consumers;
 
   void add(const World& world);
   void print(std::ostream& out, std::chrono::duration<double> took) const;

@@ -10,11 +10,48 @@ std::string_view state_name(std::size_t index) {
   return index == row_states - 1 ? "(no row)" : to_text(static_cast<Status>(index));
 }
 
+// As docs/key-api.md has them.
+std::string_view decision_name(std::size_t index) {
+  constexpr std::array<std::string_view, 7> names{"execute",      "replay", "in_flight", "misuse",
+                                                  "undetermined", "gone",   "spent"};
+  return names[index];
+}
+
+template <std::size_t Size>
+void add_all(std::array<std::uint64_t, Size>& to, const std::array<std::uint64_t, Size>& from) {
+  for (std::size_t i = 0; i < Size; ++i) to[i] += from[i];
+}
+
+void add_consumers(ConsumerCounts& to, const ConsumerCounts& from) {
+  to.deliveries += from.deliveries;
+  to.calls += from.calls;
+  to.answered += from.answered;
+  add_all(to.decisions, from.decisions);
+  add_all(to.written, from.written);
+  add_all(to.refused, from.refused);
+}
+
+void print_consumers(std::ostream& out, const ConsumerCounts& counts) {
+  out << "\nconsumers: " << counts.deliveries << " deliveries, " << counts.calls
+      << " calls of the key API\n";
+  for (std::size_t i = 0; i < counts.decisions.size(); ++i) {
+    out << "  " << std::setw(12) << counts.decisions[i] << "  reserve: " << decision_name(i)
+        << '\n';
+  }
+  for (std::size_t i = 1; i < key_verbs; ++i) {
+    const std::string_view verb = name_of(static_cast<KeyCall::Verb>(i));
+    out << "  " << std::setw(12) << counts.written[i] << "  " << verb << ": done\n";
+    out << "  " << std::setw(12) << counts.refused[i] << "  " << verb << ": refused\n";
+  }
+  out << "  " << std::setw(12) << counts.calls - counts.answered << "  (no answer heard)\n";
+}
+
 }  // namespace
 
 void Totals::add(const World& world) {
   ++seeds;
-  requests += world.clients().requests;
+  requests += world.clients().requests + world.consumers().calls;
+  add_consumers(consumers, world.consumers());
   answered += world.clients().answered;
   effects += world.judge().effects();
   steps += world.steps();
@@ -41,7 +78,9 @@ void Totals::print(std::ostream& out, std::chrono::duration<double> took) const 
   for (std::size_t i = 0; i < said.size(); ++i) {
     out << "  " << std::setw(12) << said[i] << "  " << name_of(static_cast<Said>(i)) << '\n';
   }
-  out << "  " << std::setw(12) << requests - answered << "  (hung up before the answer)\n";
+  out << "  " << std::setw(12) << requests - consumers.calls - answered
+      << "  (hung up before the answer)\n";
+  print_consumers(out, consumers);
   out << "\nstates reached\n";
   for (std::size_t from = 0; from < row_states; ++from) {
     for (std::size_t to = 0; to < row_states; ++to) {

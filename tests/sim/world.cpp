@@ -13,7 +13,8 @@ World::World(WorldOptions options)
       server_(scheduler_, judge_, history_),
       outside_{options_.seed, scheduler_, server_, judge_, chaos_, history_, ledger_},
       stream_(options_.seed, "world"),
-      clients_(outside_, nodes_) {
+      clients_(outside_, nodes_),
+      consumers_(outside_, nodes_, clients_.secrets()) {
   const std::uint64_t count = 2 + stream_.below(3);
   for (std::uint64_t i = 1; i <= count; ++i) {
     nodes_.push_back(std::make_unique<Node>(outside_, static_cast<int>(i)));
@@ -38,6 +39,7 @@ void World::run() {
   for (const std::unique_ptr<Node>& node : nodes_) node->start();
   const Duration active = stream_.between(60s, 300s);
   clients_.start(active);
+  consumers_.start(active);
   scheduler_.at(5s, [this] { trouble(); });
   scheduler_.at(stream_.between(30s, 80s), [this] { make_truce(); });
   watch_leaks();
@@ -47,13 +49,15 @@ void World::run() {
   if (!run_until(scheduler_.now() + 150s)) return;
   note("everybody asks again");
   clients_.ask_again();
+  consumers_.deliver_again();
   const Duration latest = scheduler_.now() + 400s;
-  while (!clients_.all_answered() && scheduler_.now() < latest) {
+  while (!(clients_.all_answered() && consumers_.all_finished()) && scheduler_.now() < latest) {
     if (!run_until(scheduler_.now() + 5s)) return;
   }
   if (!run_until(scheduler_.now() + 100s)) return;
   clients_.report_unanswered(judge_);
-  judge_.end();
+  consumers_.report_unfinished(judge_);
+  judge_.end(server_.honest());
 }
 
 // What befalls the world as a whole, every few seconds.
@@ -112,6 +116,7 @@ void World::mend() {
   server_.fail_over(scheduler_.now());
   server_.jump_clock(Duration{0});
   for (const std::unique_ptr<Node>& node : nodes_) node->heal();
+  consumers_.heal();
 }
 
 // A reservation of a living node that nobody works on and nothing was sent under: it must not wait

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "tests/sim/client.hpp"
+#include "tests/sim/consumers.hpp"
 
 namespace pawl::sim {
 
@@ -26,6 +26,7 @@ class World {
   [[nodiscard]] const Chaos& chaos() const { return chaos_; }
   [[nodiscard]] const History& history() const { return history_; }
   [[nodiscard]] const ClientCounts& clients() const { return clients_.counts(); }
+  [[nodiscard]] const ConsumerCounts& consumers() const { return consumers_.counts(); }
   [[nodiscard]] std::uint64_t steps() const { return steps_; }
   [[nodiscard]] std::uint64_t seed() const { return options_.seed; }
 
@@ -49,6 +50,7 @@ class World {
   Stream stream_;
   std::vector<std::unique_ptr<Node>> nodes_;
   Clients clients_;
+  Consumers consumers_;
   std::map<Identity, std::pair<Fence, Duration>> leaks_;  // since when
   std::uint64_t steps_ = 0;
 };

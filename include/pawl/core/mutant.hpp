@@ -76,6 +76,23 @@ enum class Mutant {
   complete_from_any_state,
   complete_with_old_fence,
 
+  // the key API: owners outside of the process
+  grant_to_another_token,
+  grant_repeated_with_new_fence,
+  grant_repeated_past_its_lease,
+  spent_token_granted,
+  unconfirmed_grant_released,
+  grant_without_token,
+  grant_without_fence,
+  stale_grant_settles,
+  lost_grant_renewed,
+  late_step_taken,
+  grant_renewed_by_wrong_clock,
+  grant_settled_by_wrong_clock,
+  lease_told_by_wrong_clock,
+  lease_told_in_full,
+  refused_answer_dropped,
+
   count
 };
 
