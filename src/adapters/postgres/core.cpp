@@ -1,6 +1,8 @@
 #include "src/adapters/postgres/core.hpp"
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
@@ -117,21 +119,37 @@ Task<std::vector<StoreResult<Written>>> PostgresStore::Core::run(Writes writes) 
     write->give_up_at = give_up_at;
   }
   auto start = [this, &call, &writes](auto handler) {
+    const net::any_io_executor executor = net::get_associated_executor(handler);
     call->waiter = waiting::make_waiter(std::move(handler));
-    submit(writes);
+    submit(executor, writes);
   };
   co_await net::async_initiate<const net::use_awaitable_t<>&, void()>(start, net::use_awaitable);
   for (const auto& write : writes) results.push_back(std::move(*write->result));
   co_return results;
 }
 
-// What arrives before the store's thread has looked shares its trip there.
-void PostgresStore::Core::submit(const Writes& writes) {
+// An event loop often has several callers ready at once. Their writes leave when the last of those
+// has had its turn: a trip to another thread costs more than a row.
+void PostgresStore::Core::submit(const net::any_io_executor& executor, const Writes& writes) {
+  bool first = false;
+  {
+    const std::lock_guard lock(arriving_mutex_);
+    auto group = std::ranges::find(leaving_, executor, &Leaving::from);
+    first = group == leaving_.end();
+    if (first) group = leaving_.insert(group, Leaving{executor, {}});
+    group->writes.insert(group->writes.end(), writes.begin(), writes.end());
+  }
+  if (first) net::post(executor, [this, executor] { leave(executor); });
+}
+
+void PostgresStore::Core::leave(const net::any_io_executor& executor) {
   bool on_its_way = false;
   {
     const std::lock_guard lock(arriving_mutex_);
+    const auto group = std::ranges::find(leaving_, executor, &Leaving::from);
     on_its_way = !arriving_.empty();
-    arriving_.insert(arriving_.end(), writes.begin(), writes.end());
+    arriving_.insert(arriving_.end(), group->writes.begin(), group->writes.end());
+    leaving_.erase(group);
   }
   // Not under the mutex: it would be the first thing that the woken thread waits for.
   if (!on_its_way) net::post(context_, [this] { take_in(); });

@@ -36,9 +36,14 @@ class PostgresStore::Core {
 
  private:
   struct Read;
+  struct Leaving {
+    boost::asio::any_io_executor from;
+    Writes writes;
+  };
 
   Task<std::vector<StoreResult<Written>>> run(Writes writes);
-  void submit(const Writes& writes);
+  void submit(const boost::asio::any_io_executor& executor, const Writes& writes);
+  void leave(const boost::asio::any_io_executor& executor);
   void take_in();
   Task<void> give_up_late();
   Task<void> read_all();
@@ -55,7 +60,9 @@ class PostgresStore::Core {
   std::mt19937_64 chance_;
   const LinkContext links_;
   std::mutex arriving_mutex_;
-  Writes arriving_;  // under its mutex; not empty: take_in is on its way
+  // Both under the mutex. Where there is something, `leave` or `take_in` is on its way.
+  std::vector<Leaving> leaving_;  // few: by event loop
+  Writes arriving_;
   BusyKeys busy_;
   Finished finished_;
   boost::asio::steady_timer late_;
