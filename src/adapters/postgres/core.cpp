@@ -1,6 +1,9 @@
 #include "src/adapters/postgres/core.hpp"
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -39,6 +42,7 @@ PostgresStore::Core::Core(std::string url, Options options, bool distributed)
       connector_(options.writers + 3),
       chance_(std::random_device{}()),
       links_{context_.get_executor(), connector_, url_, options_, statements_, health_, chance_},
+      late_(context_),
       general_(options_, busy_, std::max<std::size_t>(options_.writers, 1)),
       transactional_(options_, busy_),
       reader_(links_),
@@ -47,11 +51,12 @@ PostgresStore::Core::Core(std::string url, Options options, bool distributed)
       reading_(context_.get_executor()) {
   const auto released = [this] { wake_lanes(); };
   for (std::size_t i = 0; i < std::max<std::size_t>(options_.writers, 1); ++i) {
-    lanes_.push_back(std::make_unique<Lane>(links_, general_, busy_, released));
+    lanes_.push_back(std::make_unique<Lane>(links_, general_, busy_, finished_, released));
   }
   // A service's open transaction holds its row; others must not wait behind it.
-  lanes_.push_back(std::make_unique<Lane>(links_, transactional_, busy_, released));
+  lanes_.push_back(std::make_unique<Lane>(links_, transactional_, busy_, finished_, released));
   for (const auto& lane : lanes_) net::co_spawn(context_, lane->run(), lane_ended);
+  net::co_spawn(context_, give_up_late(), lane_ended);
   thread_ = std::thread([this] { context_.run(); });
 }
 
@@ -60,6 +65,8 @@ PostgresStore::Core::~Core() {
     for (const auto& lane : lanes_) lane->stop();
     reader_.stop();
     background_.stop();
+    stopped_ = true;
+    late_.cancel();
     keep_running_.reset();
   });
   thread_.join();
@@ -100,12 +107,61 @@ Task<std::vector<StoreResult<Written>>> PostgresStore::Core::replace(
 }
 
 Task<std::vector<StoreResult<Written>>> PostgresStore::Core::run(Writes writes) {
-  const auto call = std::make_shared<Call>(executor());
+  std::vector<StoreResult<Written>> results;
+  if (writes.empty()) co_return results;
+  const auto call = std::make_shared<Call>(finished_);
   call->unanswered = writes.size();
+  const auto give_up_at = std::chrono::steady_clock::now() + options_.operation_timeout;
   for (const auto& write : writes) {
     write->call = call;
     write->identity = identity_of(write->next.scope, write->next.key);
     write->bytes = bytes_of(write->next);
+    write->give_up_at = give_up_at;
+  }
+  auto start = [this, &call, &writes](auto handler) {
+    const net::any_io_executor executor = net::get_associated_executor(handler);
+    call->waiter = waiting::make_waiter(std::move(handler));
+    submit(executor, writes);
+  };
+  co_await net::async_initiate<const net::use_awaitable_t<>&, void()>(start, net::use_awaitable);
+  for (const auto& write : writes) results.push_back(std::move(*write->result));
+  co_return results;
+}
+
+// An event loop often has several callers ready at once. Their writes leave when the last of those
+// has had its turn: a trip to another thread costs more than a row.
+void PostgresStore::Core::submit(const net::any_io_executor& executor, const Writes& writes) {
+  bool first = false;
+  {
+    const std::lock_guard lock(arriving_mutex_);
+    auto group = std::ranges::find(leaving_, executor, &Leaving::from);
+    first = group == leaving_.end();
+    if (first) group = leaving_.insert(group, Leaving{executor, {}});
+    group->writes.insert(group->writes.end(), writes.begin(), writes.end());
+  }
+  if (first) net::post(executor, [this, executor] { leave(executor); });
+}
+
+void PostgresStore::Core::leave(const net::any_io_executor& executor) {
+  bool on_its_way = false;
+  {
+    const std::lock_guard lock(arriving_mutex_);
+    const auto group = std::ranges::find(leaving_, executor, &Leaving::from);
+    on_its_way = !arriving_.empty();
+    arriving_.insert(arriving_.end(), group->writes.begin(), group->writes.end());
+    leaving_.erase(group);
+  }
+  // Not under the mutex: it would be the first thing that the woken thread waits for.
+  if (!on_its_way) net::post(context_, [this] { take_in(); });
+}
+
+void PostgresStore::Core::take_in() {
+  Writes arrived;
+  {
+    const std::lock_guard lock(arriving_mutex_);
+    arrived.swap(arriving_);
+  }
+  for (const auto& write : arrived) {
     WriteQueue& queue = queue_for(*write);
     if (!is_storable(write->next) || queue.full()) {
       write->answer(Unexpected{StoreError::unavailable});
@@ -113,29 +169,25 @@ Task<std::vector<StoreResult<Written>>> PostgresStore::Core::run(Writes writes) 
       queue.push(write);
     }
   }
+  finished_.wake();
   wake_lanes();
-  co_await wait(*call, writes);
-  std::vector<StoreResult<Written>> results;
-  for (const auto& write : writes) results.push_back(std::move(*write->result));
-  co_return results;
 }
 
 // What is still queued after its time was never sent. What is under way is waited for: its exchange
 // has a deadline of its own.
-Task<void> PostgresStore::Core::wait(Call& call, const Writes& writes) {
-  while (call.unanswered > 0) {
-    call.finished.expires_after(options_.operation_timeout);
-    co_await call.finished.async_wait(net::as_tuple(net::use_awaitable));
-    if (call.unanswered > 0) give_up(writes);
-  }
-}
-
-void PostgresStore::Core::give_up(const Writes& writes) {
-  for (const auto& write : writes) {
-    if (write->result || !write->queued) continue;
-    queue_for(*write).remove(*write);
-    write->queued = false;
-    write->answer(Unexpected{StoreError::unavailable});
+Task<void> PostgresStore::Core::give_up_late() {
+  while (!stopped_) {
+    const auto now = std::chrono::steady_clock::now();
+    auto look_at = now + options_.operation_timeout;
+    for (WriteQueue* queue : {&general_, &transactional_}) {
+      for (const auto& write : queue->take_late(now)) {
+        write->answer(Unexpected{StoreError::unavailable});
+      }
+      look_at = std::min(look_at, queue->next_late().value_or(look_at));
+    }
+    finished_.wake();
+    late_.expires_at(look_at);
+    co_await late_.async_wait(net::as_tuple(net::use_awaitable));
   }
 }
 

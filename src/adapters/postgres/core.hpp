@@ -3,7 +3,9 @@
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <mutex>
 #include <thread>
 
 #include "src/adapters/postgres/lane.hpp"
@@ -23,9 +25,10 @@ class PostgresStore::Core {
   [[nodiscard]] boost::asio::any_io_executor executor() { return context_.get_executor(); }
   [[nodiscard]] const Health& health() const { return health_; }
 
-  // These run on `executor()`.
+  // These run anywhere.
   Task<std::vector<StoreResult<Written>>> insert(std::vector<Record> fresh);
   Task<std::vector<StoreResult<Written>>> replace(std::vector<Replacement> batch);
+  // These run on `executor()`.
   Task<StoreResult<std::optional<Record>>> find(Scope scope, Key key);
   Task<StoreResult<Instant>> time();
   Task<StoreResult<Done>> keep_evidence(LateEvidence evidence);
@@ -33,10 +36,16 @@ class PostgresStore::Core {
 
  private:
   struct Read;
+  struct Leaving {
+    boost::asio::any_io_executor from;
+    Writes writes;
+  };
 
   Task<std::vector<StoreResult<Written>>> run(Writes writes);
-  Task<void> wait(Call& call, const Writes& writes);
-  void give_up(const Writes& writes);
+  void submit(const boost::asio::any_io_executor& executor, const Writes& writes);
+  void leave(const boost::asio::any_io_executor& executor);
+  void take_in();
+  Task<void> give_up_late();
   Task<void> read_all();
   WriteQueue& queue_for(const Write& write);
   void wake_lanes();
@@ -50,7 +59,13 @@ class PostgresStore::Core {
   Health health_;
   std::mt19937_64 chance_;
   const LinkContext links_;
+  std::mutex arriving_mutex_;
+  // Both under the mutex. Where there is something, `leave` or `take_in` is on its way.
+  std::vector<Leaving> leaving_;  // few: by event loop
+  Writes arriving_;
   BusyKeys busy_;
+  Finished finished_;
+  boost::asio::steady_timer late_;
   WriteQueue general_;
   WriteQueue transactional_;
   std::vector<std::unique_ptr<Lane>> lanes_;
@@ -59,6 +74,7 @@ class PostgresStore::Core {
   Passes passes_;
   std::vector<std::shared_ptr<Read>> reads_;
   Turn reading_;
+  bool stopped_ = false;
   std::thread thread_;
 };
 

@@ -23,11 +23,12 @@ void answer_all(const Writes& batch, StoreError error) {
 
 }  // namespace
 
-Lane::Lane(const LinkContext& context, WriteQueue& queue, BusyKeys& busy,
+Lane::Lane(const LinkContext& context, WriteQueue& queue, BusyKeys& busy, Finished& finished,
            std::function<void()> released)
     : context_(context),
       queue_(queue),
       busy_(busy),
+      finished_(finished),
       released_(std::move(released)),
       link_(context),
       idle_(context.executor) {}
@@ -99,10 +100,12 @@ Task<void> Lane::write(Writes batch) {
     const std::shared_ptr<Connection> connection = co_await link_.get(deadline());
     if (!connection) {
       answer_all(part, StoreError::unavailable);
+      finished_.wake();
       continue;
     }
     Writes split;
     co_await attempt(*connection, part, split);
+    finished_.wake();
     if (split.empty()) continue;
     const auto middle = split.begin() + static_cast<std::ptrdiff_t>(split.size() / 2);
     parts.emplace_back(middle, split.end());
@@ -135,7 +138,9 @@ Task<void> Lane::attempt(Connection& connection, const Writes& batch, Writes& sp
         answer(parts[i], store_time(*results), all.subspan(start, ends[i] - start));
     unclear.insert(unclear.end(), missed.begin(), missed.end());
   }
-  if (!unclear.empty()) co_await clear_up(connection, unclear);
+  if (unclear.empty()) co_return;
+  finished_.wake();
+  co_await clear_up(connection, unclear);
 }
 
 // Rare, so it costs a second round trip there rather than a lookup of every row in the first.

@@ -15,7 +15,7 @@ namespace pawl::postgres {
 class Lane {
  public:
   // `released` is called whenever keys are free again: another lane may have waited for them.
-  Lane(const LinkContext& context, WriteQueue& queue, BusyKeys& busy,
+  Lane(const LinkContext& context, WriteQueue& queue, BusyKeys& busy, Finished& finished,
        std::function<void()> released);
 
   // Runs until stopped.
@@ -36,6 +36,7 @@ class Lane {
   LinkContext context_;
   WriteQueue& queue_;
   BusyKeys& busy_;
+  Finished& finished_;
   std::function<void()> released_;
   Link link_;
   boost::asio::steady_timer idle_;

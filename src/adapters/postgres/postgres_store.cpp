@@ -53,14 +53,14 @@ PostgresStore::~PostgresStore() = default;
 
 std::optional<std::string> PostgresStore::trouble() const { return core_->health().trouble(); }
 
-// Each runs on the store's thread and comes back on the caller's executor.
+// Each is done by the store's thread and comes back on the caller's executor.
 
 Task<std::vector<StoreResult<Written>>> PostgresStore::insert_or_read(std::vector<Record> fresh) {
-  return run_on(core_->executor(), core_->insert(std::move(fresh)));
+  return core_->insert(std::move(fresh));
 }
 
 Task<std::vector<StoreResult<Written>>> PostgresStore::replace(std::vector<Replacement> batch) {
-  return run_on(core_->executor(), core_->replace(std::move(batch)));
+  return core_->replace(std::move(batch));
 }
 
 Task<StoreResult<std::vector<bool>>> PostgresStore::erase(std::vector<Erasure> batch) {

@@ -18,7 +18,7 @@ bool in_order(const std::shared_ptr<Write>& a, const std::shared_ptr<Write>& b) 
 void Write::answer(StoreResult<Written> answer) {
   PAWL_CHECK(!result && call->unanswered > 0);
   result = std::move(answer);
-  if (--call->unanswered == 0) call->finished.cancel();
+  if (--call->unanswered == 0) call->finished.add(std::move(call->waiter));
 }
 
 std::string identity_of(const Scope& scope, const Key& key) {
@@ -54,8 +54,22 @@ void WriteQueue::put_back(std::shared_ptr<Write> write) {
   waiting_.push_front(std::move(write));
 }
 
-void WriteQueue::remove(const Write& write) {
-  std::erase_if(waiting_, [&](const auto& waiting) { return waiting.get() == &write; });
+Writes WriteQueue::take_late(std::chrono::steady_clock::time_point now) {
+  Writes late;
+  std::erase_if(waiting_, [&](const auto& write) {
+    if (write->give_up_at > now) return false;
+    write->queued = false;
+    late.push_back(write);
+    return true;
+  });
+  return late;
+}
+
+std::optional<std::chrono::steady_clock::time_point> WriteQueue::next_late() const {
+  const auto first =
+      std::ranges::min_element(waiting_, {}, [](const auto& write) { return write->give_up_at; });
+  if (first == waiting_.end()) return std::nullopt;
+  return (*first)->give_up_at;
 }
 
 bool WriteQueue::may_join(const Write& write, const Joined& joined) const {

@@ -1,7 +1,7 @@
 // Writes that wait for their turn, and the rule by which a batch is made of them.
 #pragma once
 
-#include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -12,13 +12,28 @@
 
 #include "pawl/ports/store.hpp"
 #include "src/adapters/postgres/options.hpp"
+#include "src/adapters/waiting/waiter.hpp"
 
 namespace pawl::postgres {
 
-// One call of the port: its coroutine sleeps on `finished` until all its rows have an answer.
+// Calls whose rows all have their answers. They are woken together: a trip to another thread costs
+// more than the answer.
+class Finished {
+ public:
+  void add(std::unique_ptr<waiting::Waiter> waiter) { waiters_.push_back(std::move(waiter)); }
+  void wake() {
+    if (!waiters_.empty()) waiting::wake(std::exchange(waiters_, {}));
+  }
+
+ private:
+  waiting::Waiters waiters_;
+};
+
+// One call of the port: its coroutine sleeps until all its rows have an answer.
 struct Call {
-  explicit Call(const boost::asio::any_io_executor& executor) : finished(executor) {}
-  boost::asio::steady_timer finished;
+  explicit Call(Finished& answered) : finished(answered) {}
+  Finished& finished;
+  std::unique_ptr<waiting::Waiter> waiter;
   std::size_t unanswered = 0;
 };
 
@@ -37,6 +52,7 @@ struct Write {
   std::optional<AuditEntry> audit;
   std::string identity;  // scope and key, as one word
   std::size_t bytes = 0;
+  std::chrono::steady_clock::time_point give_up_at;  // if it is still queued then
   bool queued = false;
   std::optional<StoreResult<Written>> result;
   std::shared_ptr<Call> call;
@@ -64,7 +80,9 @@ class WriteQueue {
   void push(std::shared_ptr<Write> write);
   // Back to the front: it was taken, and not sent.
   void put_back(std::shared_ptr<Write> write);
-  void remove(const Write& write);
+  // Takes out what has waited too long, and says when the next of them will have.
+  Writes take_late(std::chrono::steady_clock::time_point now);
+  [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> next_late() const;
 
   // The oldest write whose key is free, and all others that fit into one batch: sorted by kind,
   // scope and key, so that two batches, of two nodes as well, never deadlock. Its keys are busy

@@ -101,7 +101,7 @@ void Reader::perform(Read& read) {
     trouble = session_.failed(code);
   }
   note(trouble);
-  wake_one(std::move(read.waiter));  // from here on the read may be gone
+  waiting::wake_one(std::move(read.waiter));  // from here on the read may be gone
 }
 
 std::optional<std::string> Reader::probe() {

@@ -20,7 +20,7 @@ class Read {
   // SQLITE_OK or an error.
   virtual int run(Session& session) = 0;
 
-  std::unique_ptr<Waiter> waiter;
+  std::unique_ptr<waiting::Waiter> waiter;
   std::optional<StoreError> error;
 };
 

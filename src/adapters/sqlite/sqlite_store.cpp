@@ -54,20 +54,20 @@ Task<void> SqliteStore::perform(std::span<Write* const> writes, WriteGroup& grou
     co_return;
   }
   auto start = [this, writes, &group, lane](auto handler) {
-    group.waiter = make_waiter(std::move(handler));
+    group.waiter = waiting::make_waiter(std::move(handler));
     if (writer_.submit(writes, lane)) return;  // the group may be gone already
     for (Write* write : writes) write->error = StoreError::contended;
-    wake_one(std::move(group.waiter));
+    waiting::wake_one(std::move(group.waiter));
   };
   co_await net::async_initiate<const net::use_awaitable_t<>&, void()>(start, net::use_awaitable);
 }
 
 Task<void> SqliteStore::perform(Reader& reader, Read& read) {
   auto start = [&reader, &read](auto handler) {
-    read.waiter = make_waiter(std::move(handler));
+    read.waiter = waiting::make_waiter(std::move(handler));
     if (reader.submit(read)) return;  // the read may be gone already
     read.error = StoreError::contended;
-    wake_one(std::move(read.waiter));
+    waiting::wake_one(std::move(read.waiter));
   };
   co_await net::async_initiate<const net::use_awaitable_t<>&, void()>(start, net::use_awaitable);
 }

@@ -116,14 +116,14 @@ void Writer::perform(std::span<Write* const> batch) {
     counts_.commits += done.commits;
   }
   const Instant store_time = options_.clock();
-  Waiters waiters;
+  waiting::Waiters waiters;
   for (Write* write : batch) {
     WriteGroup& group = *write->group;
     if (--group.unfinished > 0) continue;
     group.store_time = store_time;
     waiters.push_back(std::move(group.waiter));
   }
-  wake(std::move(waiters), resumptions_);  // from here on the writes may be gone
+  waiting::wake(std::move(waiters), resumptions_);  // from here on the writes may be gone
 }
 
 void Writer::note(const std::optional<std::string>& trouble) {

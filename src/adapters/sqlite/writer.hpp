@@ -61,7 +61,8 @@ class Writer {
   const Options& options_;
   Health& health_;
 
-  const std::shared_ptr<Resumptions> resumptions_ = std::make_shared<Resumptions>();
+  const std::shared_ptr<waiting::Resumptions> resumptions_ =
+      std::make_shared<waiting::Resumptions>();
   std::mutex& mutex_ = resumptions_->mutex;
   std::condition_variable work_;
   Queue queue_;                        // under mutex_

@@ -8,13 +8,13 @@
 #include "pawl/ports/store.hpp"
 #include "src/adapters/sqlite/row.hpp"
 #include "src/adapters/sqlite/session.hpp"
-#include "src/adapters/sqlite/waiter.hpp"
+#include "src/adapters/waiting/waiter.hpp"
 
 namespace pawl::sqlite {
 
 // The writes of one call: whoever made them sleeps until the last one is done.
 struct WriteGroup {
-  std::unique_ptr<Waiter> waiter;
+  std::unique_ptr<waiting::Waiter> waiter;
   std::size_t unfinished = 0;
   Instant store_time;
 };

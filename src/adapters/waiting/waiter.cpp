@@ -1,9 +1,9 @@
-#include "src/adapters/sqlite/waiter.hpp"
+#include "src/adapters/waiting/waiter.hpp"
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
 
-namespace pawl::sqlite {
+namespace pawl::waiting {
 namespace {
 
 void add(Resumptions* counted, int change) {
@@ -90,4 +90,4 @@ void wake_one(std::unique_ptr<Waiter> waiter) {
   wake(std::move(waiters));
 }
 
-}  // namespace pawl::sqlite
+}  // namespace pawl::waiting

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace pawl::sqlite {
+namespace pawl::waiting {
 
 class Waiter {
  public:
@@ -62,4 +62,4 @@ struct Resumptions {
 void wake(Waiters waiters, const std::shared_ptr<Resumptions>& counted = {});
 void wake_one(std::unique_ptr<Waiter> waiter);
 
-}  // namespace pawl::sqlite
+}  // namespace pawl::waiting
