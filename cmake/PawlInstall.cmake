@@ -34,6 +34,8 @@ if(PAWL_SANITIZE)
 endif()
 
 install(TARGETS pawl RUNTIME COMPONENT program)
+# What `pawl demo` starts beside itself: it looks for them in ../libexec/pawl.
+install(TARGETS pawl_payments pawl_provider RUNTIME DESTINATION libexec/pawl COMPONENT program)
 install(TARGETS pawl_static pawl_shared EXPORT pawl_targets COMPONENT library)
 
 # ports/ and engine.hpp are the engine room: they are made of Boost's coroutines and are not

@@ -43,8 +43,10 @@ void ChildProcess::kill_hard() {
   pid_ = -1;
 }
 
-void ChildProcess::ask_to_end() {
-  if (pid_ > 0) ::kill(pid_, SIGTERM);
+void ChildProcess::ask_to_end() { signal(SIGTERM); }
+
+void ChildProcess::signal(int number) {
+  if (pid_ > 0) ::kill(pid_, number);
 }
 
 int ChildProcess::wait() {

@@ -21,6 +21,7 @@ class ChildProcess {
 
   void kill_hard();   // SIGKILL, and waits for its end
   void ask_to_end();  // SIGTERM
+  void signal(int number);
   // Waits for its end, which may not take longer than a minute: its exit code, 128 + signal if it
   // was killed.
   int wait();

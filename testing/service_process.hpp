@@ -1,6 +1,7 @@
 // A running service that says "listening on http://HOST:PORT" once it does. It dies with the test.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <memory>
 
@@ -22,12 +23,15 @@ class ServiceProcess {
 
   void kill_hard() { child_->kill_hard(); }
   int wait() { return child_->wait(); }
-  int terminate() {
-    child_->ask_to_end();
+  int terminate() { return end_by(SIGTERM); }
+  int interrupt() { return end_by(SIGINT); }  // as Ctrl-C does
+
+ private:
+  int end_by(int signal) {
+    child_->signal(signal);
     return child_->wait();
   }
 
- private:
   TemporaryFolder folder_;
   std::unique_ptr<ChildProcess> child_;
   std::uint16_t port_ = 0;

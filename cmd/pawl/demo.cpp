@@ -1,144 +1,176 @@
-// pawl demo: a tiny payments service and the gateway in front of it, to play with.
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
+// pawl demo: the whole of it on this machine, with nothing to install: a payment processor, a
+// payments API on libpawl that uses it, and the gateway in front.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <csignal>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <thread>
 
 #include "cmd/pawl/command.hpp"
+#include "cmd/pawl/demo_service.hpp"
 #include "cmd/pawl/node.hpp"
 #include "src/config/serving.hpp"
-#include "src/gateway/json_object.hpp"
 
 namespace pawl::cmd {
 namespace {
 
-namespace net = boost::asio;
-
-// Charges whatever it is sent, every time it is sent: it knows nothing of idempotency.
-class Till final : public http::Handler {
+// What they wrote goes with it.
+class Folder {
  public:
-  Task<void> handle(http::ClientRequest& request) override {
-    constexpr std::size_t body_bytes_max = std::size_t{1} << 20;
-    const Expected<std::string, http::BodyTrouble> body =
-        co_await request.read_body(body_bytes_max);
-    if (!body) {
-      request.fail();
-      co_return;
-    }
-    Response response;
-    response.headers = {{"Content-Type", "application/json"}};
-    gateway::JsonObject answer;
-    if (request.head.method == "POST") {
-      ++charges_;
-      response.status = 201;
-      answer.text("id", "pay_" + std::to_string(charges_));
-    } else {
-      response.status = 200;
-    }
-    response.body = answer.number("charges_made", charges_).done() + "\n";
-    co_await request.answer(response);
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "pawl-demo-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder: " + name);
+    path_ = name;
   }
-
-  Response refused(const http::Refusal&) override {
-    Response response;
-    response.status = 400;
-    return response;
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
   }
+  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ / name; }
 
  private:
-  std::int64_t charges_ = 0;
+  std::filesystem::path path_;
 };
 
-// The service on a thread of its own.
-class TillProcess {
+// Ends the demonstration if one of its services does.
+class Watch {
  public:
-  Expected<std::uint16_t, std::string> start() {
-    Expected<std::uint16_t, std::string> port = listener_.open("127.0.0.1", 0);
-    if (!port) return port;
-    net::co_spawn(context_, deadlines_.run(), net::detached);
-    net::co_spawn(context_, listener_.run(), net::detached);
-    thread_ = std::thread([this] { context_.run(); });
-    return port;
-  }
-  ~TillProcess() {
-    context_.stop();
-    if (thread_.joinable()) thread_.join();
-  }
+  Watch() : thread_([this] { wait(); }) {}
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+  ~Watch() { thread_.join(); }  // after the services: there is nobody left to wait for
+
+  // From here on their end is no surprise.
+  void stand_down() { stopping_ = true; }
+  [[nodiscard]] bool failed() const { return failed_; }
 
  private:
-  os::SystemClock clock_;
-  http::Deadlines deadlines_{clock_};
-  Till till_;
-  net::io_context context_{1};
-  http::ConnectionCount count_{1024, 1024};
-  http::SessionGroup sessions_{context_, deadlines_, till_, http::SessionLimits{}, count_};
-  http::Listener listener_{context_, {&sessions_}, count_};
+  void wait() {
+    siginfo_t info{};
+    const int found = ::waitid(P_ALL, 0, &info, WEXITED | WNOWAIT);
+    if (found != 0 || stopping_) return;
+    failed_ = true;
+    std::cerr << "pawl demo: one of its services has ended (process " << info.si_pid
+              << "); so does the rest\n";
+    ::kill(::getpid(), SIGTERM);
+  }
+
+  std::atomic<bool> stopping_ = false;
+  std::atomic<bool> failed_ = false;
   std::thread thread_;
 };
 
-constexpr const char* lesson =
-    "Behind it is a service that charges a card each time it is called. Try, in\n"
-    "another terminal:\n\n"
-    "  curl -i -X POST URL/v1/payments -H 'Idempotency-Key: my-first-payment-0001' \\\n"
-    "    -H 'Content-Type: application/json' -d '{\"amount\": 1000}'\n\n"
-    "and the same again: the answer is replayed, nothing is charged. Ctrl-C ends it.\n";
+struct Addresses {
+  std::string gateway;
+  std::string admin;
+  std::string payments;
+  std::string provider;
+};
+
+constexpr const char* lesson = R"(In another terminal, with bash:
+
+  pay() { curl -si GATEWAY/v1/payments -H 'Authorization: Bearer shop' \
+    -H 'Content-Type: application/json' -H "Idempotency-Key: $1" \
+    -d "{\"customer\": \"cus_1\", \"amount\": ${2:-1000}, \"currency\": \"EUR\"}"; echo; }
+
+  pay order-17-payment-1             # pay: 201
+  pay order-17-payment-1             # retry: the same answer, Idempotent-Replayed: true
+  pay order-17-payment-1 2000        # reuse the key for something else: 422
+  export -f pay; seq 20 | xargs -P 20 -I{} bash -c 'pay order-18-payment-1 | head -1'   # race
+  curl -s PROVIDER/_faults -d '{"next": ["drop_after"]}'; pay order-19-payment-1; pay order-19-payment-1
+                                     # crash: charged, the answer lost; the retry finds it
+  curl -s PROVIDER/v1/ledger         # how often money moved: 3
+
+Ctrl-C stops all three.
+)";
 
 std::string replaced(std::string text, std::string_view what, const std::string& with) {
-  text.replace(text.find(what), what.size(), with);
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at)) {
+    text.replace(at, what.size(), with);
+    at += with.size();
+  }
   return text;
+}
+
+void tell(const Addresses& at) {
+  std::cout << "listening on " << at.gateway << "\nadmin on " << at.admin << "\n\n"
+            << "gateway   " << at.gateway << "  what clients talk to\n"
+            << "payments  " << at.payments << "  the payments API behind it\n"
+            << "provider  " << at.provider << "  the payment processor behind that\n\n"
+            << replaced(replaced(lesson, "GATEWAY", at.gateway), "PROVIDER", at.provider)
+            << std::flush;
+}
+
+int fail(const std::string& why) {
+  std::cerr << "pawl demo: " << why << '\n';
+  return exit_failed;
+}
+
+Expected<std::string, std::string> start(DemoService& service, const std::string& program,
+                                         std::vector<std::string> flags, const Folder& folder) {
+  const Expected<std::filesystem::path, std::string> path = find_demo_program(program);
+  if (!path) return Unexpected{path.error()};
+  flags.insert(flags.begin(), {path->string(), "--listen", "127.0.0.1:0"});
+  return service.start(flags, folder / (program + ".log"));
+}
+
+int serve(const config::Config& config, Addresses& at) {
+  Expected<OpenStore, std::string> store = open_store(config.store, false);
+  if (!store) return fail(store.error());
+  Node node(config, std::move(*store));
+  const Expected<Done, std::string> opened = node.open();
+  if (!opened) return fail(opened.error());
+  at.gateway = node.public_url();
+  at.admin = node.admin_url();
+  tell(at);
+  return node.serve() ? exit_ok : exit_failed;
 }
 
 int run(const config::Overrides& flags) {
   std::signal(SIGPIPE, SIG_IGN);
-  TillProcess till;
-  const Expected<std::uint16_t, std::string> port = till.start();
-  if (!port) {
-    std::cerr << "pawl demo: " << port.error() << '\n';
-    return exit_failed;
-  }
-  std::string folder = (std::filesystem::temp_directory_path() / "pawl-demo-XXXXXX").string();
-  if (::mkdtemp(folder.data()) == nullptr) {
-    std::cerr << "pawl demo: cannot make a temporary folder\n";
-    return exit_failed;
-  }
+  const Folder folder;
+  std::optional<Watch> watch;  // ends last of all
+  // From the inside out; they end in the opposite order, so that nobody calls who is gone.
+  DemoService provider;
+  DemoService payments;
+  Addresses at;
+  Expected<std::string, std::string> started =
+      start(provider, "pawl_provider", {"--data", folder / "provider.db"}, folder);
+  if (!started) return fail(started.error());
+  at.provider = *started;
+  started =
+      start(payments, "pawl_payments",
+            {"--store", "sqlite:" + (folder / "payments.db"), "--provider", at.provider}, folder);
+  if (!started) return fail(started.error());
+  at.payments = *started;
+
   config::Overrides overrides = flags;
-  overrides.upstream = "http://127.0.0.1:" + std::to_string(*port);
-  overrides.store = "sqlite:" + folder + "/demo.db";
+  overrides.upstream = at.payments;
+  overrides.store = "sqlite:" + (folder / "gateway.db");
   const auto read = config::read_for_serving(std::nullopt, overrides);
   if (!read) {
     for (const config::Trouble& trouble : read.error()) std::cerr << to_text(trouble) << '\n';
     return exit_bad_data;
   }
-  int exit_code = exit_failed;
-  Expected<OpenStore, std::string> store = open_store(read->config.store, false);
-  if (store) {
-    Node node(read->config, std::move(*store));
-    const Expected<Done, std::string> opened = node.open();
-    if (opened) {
-      std::cout << "listening on " << node.public_url() << "\nadmin on " << node.admin_url()
-                << "\n\n"
-                << replaced(lesson, "URL", node.public_url()) << std::flush;
-      exit_code = node.serve() ? exit_ok : exit_failed;
-    } else {
-      std::cerr << "pawl demo: " << opened.error() << '\n';
-    }
-  } else {
-    std::cerr << "pawl demo: " << store.error() << '\n';
-  }
-  std::filesystem::remove_all(folder);
-  return exit_code;
+  watch.emplace();
+  const int exit_code = serve(read->config, at);
+  watch->stand_down();
+  return watch->failed() ? exit_failed : exit_code;
 }
 
 }  // namespace
 
 void add_demo(CLI::App& app, int& exit_code) {
   auto flags = std::make_shared<config::Overrides>();
-  CLI::App* command = app.add_subcommand("demo", "Try it: a toy payments API behind the gateway");
+  CLI::App* command = app.add_subcommand(
+      "demo", "Try it: a payment processor, a payments API and the gateway in front");
   command->footer(
-      "Keeps its records in a temporary folder and forgets them at the end.\n"
+      "Keeps everything in a temporary folder and forgets it at the end.\n"
       "Example: pawl demo --listen 127.0.0.1:8080");
   command->add_option("--listen", flags->listen, "ADDRESS:PORT (127.0.0.1:8080); port 0: any");
   command->add_option("--admin", flags->admin, "The operator's ADDRESS:PORT (127.0.0.1:9090)");

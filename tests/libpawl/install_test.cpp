@@ -7,7 +7,9 @@
 #include <sstream>
 
 #include "testing/process.hpp"
+#include "testing/raw_client.hpp"
 #include "testing/serve_process.hpp"
+#include "testing/service_process.hpp"
 
 namespace pawl::testing {
 namespace {
@@ -119,6 +121,27 @@ TEST_F(Install, TheInterfaceIsFreeOfBoost) {
   for (std::string line; std::getline(lines, line);) {
     EXPECT_FALSE(std::regex_match(line, of_boost)) << line;
   }
+}
+
+// What is installed is all that is needed, wherever it is moved to.
+TEST_F(Install, TheDemonstrationRunsFromWhereItWasInstalled) {
+  const std::string first = new_folder("programs") + "/first";
+  const Finished installed = run_program(
+      {"/usr/bin/cmake", "--install", PAWL_BUILD_DIR, "--prefix", first, "--component", "program"});
+  ASSERT_EQ(installed.exit_code, 0) << installed.out << installed.err;
+  const std::string moved = folder->path() / "moved";
+  std::filesystem::rename(first, moved);
+  ServiceProcess demo(
+      {moved + "/bin/pawl", "demo", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"});
+  Post payment;
+  payment.path = "/v1/payments";
+  payment.key = "installed-payment-01";
+  payment.body = R"({"customer":"cus_1","amount":1000,"currency":"EUR"})";
+  payment.headers.emplace_back("Authorization", "Bearer shop");
+  const HttpAnswer paid = post(demo.port(), payment);
+  EXPECT_EQ(paid.status, 201) << paid.body;
+  EXPECT_EQ(post(demo.port(), payment).value("Idempotent-Replayed"), "true");
+  EXPECT_EQ(demo.terminate(), 0) << demo.said();
 }
 
 // The examples as they stand in the README, with what they are said to print.
