@@ -5,8 +5,9 @@
 
 namespace pawl::payments {
 
-// POST /v1/payments: hold the money, charge at the provider, capture.
-void declare_pay(Flow& flow, const Destination& provider);
+// POST /v1/payments: hold the money, charge at the provider, capture. `receipts` names the outbox's
+// destination that gets a receipt; empty: none is promised.
+void declare_pay(Flow& flow, const Destination& provider, const std::string& receipts);
 
 // POST /v1/payments/{id}/refunds: give some or all of it back.
 void declare_refund(Flow& flow, const Destination& provider);

@@ -16,6 +16,7 @@ struct Flags {
   std::string listen = "127.0.0.1:8070";
   std::string store = "sqlite:payments.db";
   std::string provider = "http://127.0.0.1:8090";
+  std::string receipts;
   std::int64_t lease_ms = 30'000;
   std::int64_t provider_timeout_ms = 10'000;
   std::int64_t wait_ms = 10'000;
@@ -29,6 +30,9 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_option("--listen", flags.listen, "ADDRESS:PORT; port 0: any")->capture_default_str();
   app.add_option("--store", flags.store, "sqlite:FILE or postgres://...")->capture_default_str();
   app.add_option("--provider", flags.provider, "The payment processor")->capture_default_str();
+  app.add_option("--receipts", flags.receipts,
+                 "The outbox's destination that gets a receipt for each payment; a pawl worker on "
+                 "the same store sends it (none)");
   app.add_option("--lease-ms", flags.lease_ms, "How long a dead owner keeps its request")
       ->capture_default_str();
   app.add_option("--provider-timeout-ms", flags.provider_timeout_ms, "How long a call may take")
@@ -70,7 +74,7 @@ int run(const Flags& flags) {
   Flow refund(node, flow_options(flags, "refunds"));
   Flow cancel(node, flow_options(flags, "cancellations"));
   Flow transfer(node, flow_options(flags, "transfers"));
-  declare_pay(pay, provider);
+  declare_pay(pay, provider, flags.receipts);
   declare_refund(refund, provider);
   declare_cancel(cancel, provider);
   declare_transfer(transfer);

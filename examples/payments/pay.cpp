@@ -63,22 +63,35 @@ Next charged(Transaction& tx, const Run& run, const Response& answer) {
                          "The payment " + payment.id + " was declined. Nothing was charged."));
 }
 
+// Promised with the capture: it is there if and only if the money is. A worker sends it; who waits
+// for the payment does not wait for that.
+void promise_receipt(Transaction& tx, const Payment& payment, const std::string& receipts) {
+  gateway::JsonObject body;
+  body.text("event", "payment.captured").raw("payment", to_json(payment));
+  tx.enqueue({.destination = receipts,
+              .path = "/receipts",
+              .headers = {{"Content-Type", "application/json"}},
+              .body = body.done()});
+}
+
 // Local: the money is ours, and so is the answer.
-Next capture(Transaction& tx, const Run& run) {
+Next capture(Transaction& tx, const Run& run, const std::string& receipts) {
   Payment payment = load(tx, run.get("payment"));
   payment.charge = run.get("charge");
   if (!save(tx, payment, Status::captured)) throw std::logic_error(payment.id + " is not pending");
   post(tx, posting(run, payment, "capture", holds_account, merchant_account(payment)));
   payment.status = Status::captured;
+  if (!receipts.empty()) promise_receipt(tx, payment, receipts);
   return respond(created(to_json(payment), "/v1/payments/" + payment.id));
 }
 
 }  // namespace
 
-void declare_pay(Flow& flow, const Destination& provider) {
+void declare_pay(Flow& flow, const Destination& provider, const std::string& receipts) {
   flow.local("create", create);
   flow.foreign("charge", provider, charge, charged);
-  flow.local("capture", capture);
+  flow.local("capture",
+             [receipts](Transaction& tx, const Run& run) { return capture(tx, run, receipts); });
 }
 
 }  // namespace pawl::payments

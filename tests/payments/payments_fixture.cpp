@@ -63,12 +63,34 @@ PaymentsTest::PaymentsTest()
 }
 
 void PaymentsTest::start_api(const Lines& flags, const Lines& environment) {
-  std::vector<std::string> command{PAWL_PAYMENTS, "--listen",     "127.0.0.1:0",
+  start_api_at("127.0.0.1:0", flags, environment);
+}
+
+void PaymentsTest::restart_api(const Lines& flags) {
+  start_api_at("127.0.0.1:" + std::to_string(api_->port()), flags, {});
+}
+
+void PaymentsTest::start_api_at(const std::string& address, const Lines& flags,
+                                const Lines& environment) {
+  std::vector<std::string> command{PAWL_PAYMENTS, "--listen",     address,
                                    "--store",     api_store_,     "--allow-lossy-store",
                                    "--provider",  provider_.url()};
   command.insert(command.end(), flags.begin(), flags.end());
   api_.reset();
   api_.emplace(command, environment);
+}
+
+testing::ServeProcess& PaymentsTest::start_worker(const std::string& tables) {
+  const std::string config = "upstream = \"" + api_->url() + "\"\nstore = \"" + api_store_ +
+                             "\"\nallow_lossy_store = true\n" + tables;
+  return workers_.emplace_back(
+      PAWL_BINARY, testing::ServeOptions{.flags = {}, .config = config, .worker = true});
+}
+
+testing::Finished PaymentsTest::outbox(Lines arguments) const {
+  arguments.insert(arguments.begin(), {PAWL_BINARY, "outbox"});
+  arguments.insert(arguments.end(), {"--store", api_store_});
+  return testing::run_program(arguments);
 }
 
 std::optional<HttpAnswer> PaymentsTest::send(const std::string& path, const std::string& key,

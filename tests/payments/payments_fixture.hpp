@@ -1,6 +1,7 @@
 // A provider and a payments API beside it, on a store of their own, for each test anew.
 #pragma once
 
+#include "testing/process.hpp"
 #include "testing/service_process.hpp"
 #include "tests/e2e/gateway_fixture.hpp"
 
@@ -17,6 +18,12 @@ class PaymentsTest : public OnEveryStore {
 
   // Again on the same store, if there was one before.
   void start_api(const Lines& flags = {}, const Lines& environment = {});
+
+  // Where it was before, so that whoever is in front finds it again.
+  void restart_api(const Lines& flags);
+  // `pawl worker` on the service's store, with these further tables.
+  testing::ServeProcess& start_worker(const std::string& tables);
+  testing::Finished outbox(Lines arguments) const;
 
   // Nothing where it hung up.
   std::optional<HttpAnswer> send(const std::string& path, const std::string& key,
@@ -46,6 +53,11 @@ class PaymentsTest : public OnEveryStore {
   testing::ServiceProcess provider_;
   std::optional<testing::ServiceProcess> api_;
   std::string api_store_;
+
+ private:
+  void start_api_at(const std::string& address, const Lines& flags, const Lines& environment);
+
+  std::list<testing::ServeProcess> workers_;
 };
 
 }  // namespace pawl::e2e
