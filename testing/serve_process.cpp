@@ -39,7 +39,9 @@ TemporaryFolder::~TemporaryFolder() {
 ServeProcess::ServeProcess(const std::string& binary, const ServeOptions& options) {
   listens_ = !options.worker;
   std::vector<std::string> flags{listens_ ? "serve" : "worker", "--admin", "127.0.0.1:0"};
-  if (listens_) flags.insert(flags.end(), {"--listen", "127.0.0.1:0"});
+  if (listens_) {
+    flags.insert(flags.end(), {"--listen", "127.0.0.1:" + std::to_string(options.port)});
+  }
   if (!options.config.empty()) {
     const std::string file = folder_.path() / "pawl.toml";
     std::ofstream(file) << options.config;

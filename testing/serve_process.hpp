@@ -31,6 +31,7 @@ struct ServeOptions {
   std::vector<std::string> flags;  // after `serve`; both listeners are set to port 0 already
   std::string config;              // TOML; without any, no --config is given
   bool worker = false;             // `pawl worker`: no public listener
+  std::uint16_t port = 0;          // of the public listener; 0: any
 };
 
 class ServeProcess {

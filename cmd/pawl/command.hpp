@@ -21,6 +21,7 @@ void add_migrate(CLI::App& app, int& exit_code);
 void add_observe(CLI::App& app, int& exit_code);
 void add_outbox(CLI::App& app, int& exit_code);
 void add_keys(CLI::App& app, int& exit_code);
+void add_reconcile(CLI::App& app, int& exit_code);
 void add_explain(CLI::App& app, int& exit_code);
 
 }  // namespace pawl::cmd

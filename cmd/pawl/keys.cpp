@@ -135,6 +135,10 @@ int list(const Options& options) {
   const auto keys = (*desk)->open.cases->list(*which, options.limit);
   if (!keys) return failed(keys.error());
   std::cout << (options.json ? gateway::key_list_json(*keys) : gateway::key_list(*keys, *now));
+  if (keys->size() >= options.limit) {
+    std::cerr << "pawl keys: these are the oldest " << options.limit
+              << "; there may be more: --limit\n";
+  }
   return exit_ok;
 }
 

@@ -14,6 +14,7 @@
 #include "src/adapters/postgres/outbox.hpp"
 #include "src/adapters/postgres/postgres_store.hpp"
 #include "src/adapters/sqlite/cases.hpp"
+#include "src/adapters/sqlite/ledger_sheet.hpp"
 #include "src/adapters/sqlite/observations.hpp"
 #include "src/adapters/sqlite/outbox.hpp"
 #include "src/adapters/sqlite/sqlite_store.hpp"
@@ -32,13 +33,15 @@ template <class Concrete>
 Expected<OpenStore, std::string> opened(Expected<std::unique_ptr<Concrete>, std::string> store,
                                         std::unique_ptr<Observations> observations,
                                         std::unique_ptr<OutboxStore> outbox,
-                                        std::unique_ptr<Cases> cases) {
+                                        std::unique_ptr<Cases> cases,
+                                        std::unique_ptr<Cases> more_cases) {
   if (!store) return Unexpected{store.error()};
   Concrete* const concrete = store->get();
   return OpenStore{std::move(*store),
                    std::move(observations),
                    std::move(outbox),
                    std::move(cases),
+                   std::move(more_cases),
                    [concrete] { return concrete->trouble(); },
                    {}};
 }
@@ -123,14 +126,16 @@ Expected<OpenStore, std::string> open_store(const std::string& url, bool allow_l
     const std::string path = url.substr(sqlite_prefix.size());
     return opened(sqlite::SqliteStore::open(path),
                   std::make_unique<sqlite::SqliteObservations>(path),
-                  std::make_unique<sqlite::SqliteOutbox>(path), sqlite::cases_in(path));
+                  std::make_unique<sqlite::SqliteOutbox>(path), sqlite::cases_in(path),
+                  sqlite::cases_in(path));
   }
   postgres::Options options;
   options.allow_lossy_store = allow_lossy_store;
-  Expected<OpenStore, std::string> store = opened(
-      postgres::PostgresStore::open(url, options),
-      std::make_unique<postgres::PostgresObservations>(url, options),
-      std::make_unique<postgres::PostgresOutbox>(url, options), postgres::cases_in(url, options));
+  Expected<OpenStore, std::string> store =
+      opened(postgres::PostgresStore::open(url, options),
+             std::make_unique<postgres::PostgresObservations>(url, options),
+             std::make_unique<postgres::PostgresOutbox>(url, options),
+             postgres::cases_in(url, options), postgres::cases_in(url, options));
   if (store) {
     store->hear = [url, options](std::string name, std::function<void(std::string_view)> heard) {
       return std::make_unique<PostgresHearing>(url, options, std::move(name), std::move(heard));
@@ -149,6 +154,9 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
       observer_(config, *store_.observations, metrics_, log_, clock_,
                 !observed_routes(config).empty()),
       desk_(*store_.cases),
+      comparer_(
+          config, *store_.more_cases, [] { return sqlite::open_sheet({}); }, clock_, metrics_,
+          log_),
       count_(config.limits.connections, config.limits.connections_per_address),
       admin_count_(256, 256) {
   for (std::size_t i = 0; i < thread_count(config); ++i) {
@@ -253,6 +261,7 @@ bool Node::serve() {
   if (listener_) net::co_spawn(first.context, listener_->run(), net::detached);
   net::co_spawn(first.context, admin_listener_->run(), net::detached);
   for (const auto& worker : workers_) worker->start();
+  comparer_.start();
   if (role_ == Role::serve) observer_.start();
   wait_for_signal(waiting, stop);
   return drain();
@@ -278,6 +287,7 @@ bool Node::drain() {
   for (const auto& worker : workers_) {
     net::post(worker->context, [&sessions = worker->sessions] { sessions.drain(); });
   }
+  comparer_.stop();  // what it has read is read again another time
   const auto deadline = std::chrono::steady_clock::now() + config_.drain_timeout;
   const bool finished = wait_until([&] { return under_way() == 0; }, deadline);
   if (finished) observer_.stop();

@@ -14,6 +14,7 @@
 #include "src/adapters/os/system_clock.hpp"
 #include "src/gateway/admin.hpp"
 #include "src/gateway/async_worker.hpp"
+#include "src/gateway/comparer.hpp"
 #include "src/gateway/gateway.hpp"
 #include "src/gateway/metered_store.hpp"
 #include "src/gateway/observer.hpp"
@@ -36,6 +37,7 @@ struct OpenStore {
   std::unique_ptr<Observations> observations;
   std::unique_ptr<OutboxStore> outbox;
   std::unique_ptr<Cases> cases;
+  std::unique_ptr<Cases> more_cases;  // the same, on a connection of its own
   std::function<std::optional<std::string>()> trouble;
   // Opens the store's way of passing hints between nodes, if it has one: the channel's name, and
   // what is called with each word that is heard.
@@ -133,6 +135,7 @@ class Node {
   os::SystemClock clock_;
   gateway::Observer observer_;
   gateway::CaseDesk desk_;
+  gateway::Comparer comparer_;
   http::ConnectionCount count_;
   http::ConnectionCount admin_count_;
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -6,3 +6,4 @@
 #include "pawl/http_request.hpp"
 #include "pawl/middleware.hpp"
 #include "pawl/node.hpp"
+#include "pawl/reconcile.hpp"

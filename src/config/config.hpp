@@ -15,6 +15,7 @@
 #include "pawl/core/policy.hpp"
 #include "pawl/core/time.hpp"
 #include "src/reconcile/event.hpp"
+#include "src/reconcile/ledger.hpp"
 #include "src/reconcile/rules.hpp"
 #include "src/reconcile/schedule.hpp"
 #include "src/reconcile/signature.hpp"
@@ -89,6 +90,16 @@ struct Webhook {
   reconcile::EventRules events;
 };
 
+// [source.ledger]: the source's list of what it did, to be compared with our records.
+struct Ledger {
+  std::string url;      // as written
+  UpstreamUrl address;  // of the url: whom to connect to,
+  std::string target;   // and what to ask for there
+  reconcile::LedgerRules rules;
+  Duration every{0};  // by itself, so often; 0: only by `pawl reconcile`
+  Duration since = std::chrono::hours(24);
+};
+
 // One [[source]]: who knows what became of a request whose outcome is unknown.
 struct Source {
   std::string name;
@@ -101,6 +112,7 @@ struct Source {
   reconcile::Patience patience;
   std::vector<reconcile::Rule> rules;
   std::optional<Webhook> webhook;
+  std::optional<Ledger> ledger;
 };
 
 struct ApiKey {

@@ -48,6 +48,7 @@ TEST(ConfigurationPage, HasEverySettingWithItsDefault) {
   expect_rows("`[[destination]]`", destination_settings(), Destination{});
   expect_rows("`[[source]]`", source_settings(), Source{});
   expect_rows("`[source.webhook]`", webhook_settings(), Webhook{});
+  expect_rows("`[source.ledger]`", ledger_settings(), Ledger{});
   for (const std::string_view name : caller_names()) {
     EXPECT_THAT(page(), HasSubstr("`" + std::string(name) + "`"));
   }

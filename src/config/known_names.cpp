@@ -26,7 +26,9 @@ const std::vector<Place>& places() {
     top.insert(top.end(), {"admin", "caller", "policy", "route", "limits", "fingerprint_secret",
                            "key_api", "destination", "source"});
     std::vector<std::string_view> source = names_of(source_settings());
-    source.insert(source.end(), {"headers", "rule", "webhook"});
+    source.insert(source.end(), {"headers", "rule", "webhook", "ledger"});
+    std::vector<std::string_view> ledger = names_of(ledger_settings());
+    ledger.insert(ledger.end(), {"where", "compare"});
     std::vector<std::string_view> webhook = names_of(webhook_settings());
     webhook.push_back("rule");
     std::vector<std::string_view> route = names_of(policy_settings());
@@ -47,6 +49,7 @@ const std::vector<Place>& places() {
         {source_rule_table,
          {"status", "where", "then", "response_status", "response_body", "response_type"}},
         {webhook_table, webhook},
+        {ledger_table, ledger},
         {webhook_rule_table,
          {"where", "then", "response_status", "response_body", "response_type"}},
     };

@@ -22,6 +22,7 @@ inline constexpr std::string_view destination_table = "[[destination]]";
 inline constexpr std::string_view source_table = "[[source]]";
 inline constexpr std::string_view source_rule_table = "[[source.rule]]";
 inline constexpr std::string_view webhook_table = "[source.webhook]";
+inline constexpr std::string_view ledger_table = "[source.ledger]";
 inline constexpr std::string_view webhook_rule_table = "[[source.webhook.rule]]";
 inline constexpr std::string_view secret_table = "[[fingerprint_secret]]";
 

@@ -60,6 +60,27 @@ std::string show_some_pointer(const std::optional<json::Pointer>& pointer) {
   return pointer ? show_pointer(*pointer) : std::string();
 }
 
+// A pointer, or the scope itself.
+template <class Owner, class Get>
+Setting<Owner> scope_setting(Get rules_of) {
+  return {"scope",
+          [rules_of](const Node& node, Owner& owner, Findings& findings) {
+            const Value value{"scope", node};
+            const std::optional<std::string> text = text_in(value, not_empty, findings);
+            if (!text) return;
+            if (text->starts_with('/')) {
+              rules_of(owner).scope = pointer_in(value, findings);
+            } else {
+              rules_of(owner).fixed_scope = *text;
+            }
+          },
+          [rules_of](const Owner& owner) {
+            const reconcile::SubjectRules& rules = rules_of(owner);
+            if (rules.scope) return show_pointer(*rules.scope);
+            return rules.fixed_scope.empty() ? std::string() : quote(rules.fixed_scope);
+          }};
+}
+
 std::string optional_header(std::string_view text) {
   return text.empty() ? std::string() : header_name(text);
 }
@@ -74,28 +95,40 @@ std::optional<std::vector<std::string>> files_in(Value value, Findings& findings
 }
 
 // "https://host/path?query" in its two halves.
-void split_url(const Node& node, Source& source, Findings& findings) {
+struct Halves {
+  UpstreamUrl address;
+  std::string_view target;
+};
+
+std::optional<Halves> halves_of(const Node& node, std::string_view url, std::string_view example,
+                                Findings& findings) {
   const Value value{"url", node};
-  const std::string_view url = source.url;
   const std::size_t scheme = url.find("://");
   const std::size_t slash =
       scheme == std::string_view::npos ? scheme : url.find_first_of("/?#", scheme + 3);
   Expected<UpstreamUrl, std::string> address = parse_upstream(url.substr(0, slash));
   if (!address) {
-    return complain(value,
-                    "it must be an address to ask at, like "
-                    "\"https://api.example.com/v1/payments?key={key}\"",
-                    findings);
+    complain(value, "it must be an address to ask at, like " + quote(example), findings);
+    return std::nullopt;
   }
   const std::string_view target =
       slash == std::string_view::npos ? std::string_view("/") : url.substr(slash);
   const bool bad = target.find('#') != std::string_view::npos || !target.starts_with('/') ||
                    std::ranges::any_of(target, [](char c) { return c <= ' ' || c > '~'; });
   if (bad) {
-    return complain(value, "after the host it must have a path, and no blanks and no '#'",
-                    findings);
+    complain(value, "after the host it must have a path, and no blanks and no '#'", findings);
+    return std::nullopt;
   }
-  Expected<reconcile::Template, std::string> parsed = reconcile::parse_template(target, false);
+  return Halves{std::move(*address), target};
+}
+
+void split_url(const Node& node, Source& source, Findings& findings) {
+  const Value value{"url", node};
+  std::optional<Halves> halves =
+      halves_of(node, source.url, "https://api.example.com/v1/payments?key={key}", findings);
+  if (!halves) return;
+  Expected<reconcile::Template, std::string> parsed =
+      reconcile::parse_template(halves->target, false);
   if (!parsed) return complain(value, parsed.error(), findings);
   const bool asks_for_one = reconcile::mentions(*parsed, "key") ||
                             reconcile::mentions(*parsed, "derived_key") ||
@@ -106,7 +139,7 @@ void split_url(const Node& node, Source& source, Findings& findings) {
                     "{resource_id}",
                     findings);
   }
-  source.address = std::move(*address);
+  source.address = std::move(halves->address);
   source.target = std::move(*parsed);
 }
 
@@ -319,6 +352,79 @@ Webhook read_webhook(const Node& table, Findings& findings) {
   return webhook;
 }
 
+// A table of JSON pointers: ours = theirs.
+std::vector<reconcile::Compared> compared_in(const Node& node, Findings& findings) {
+  std::vector<reconcile::Compared> all;
+  const Value value{"compare", node};
+  if (node.kind != Kind::table) {
+    complain(value, "it must be a table, like { \"/amount\" = \"/amount\" }", findings);
+    return all;
+  }
+  for (const Member& member : node.members) {
+    Expected<json::Pointer, json::Error> ours = json::parse_pointer(member.name);
+    Expected<json::Pointer, json::Error> theirs = json::parse_pointer(
+        member.value.kind == Kind::string ? member.value.text : std::string("?"));
+    if (ours && theirs) {
+      all.push_back({std::move(*ours), std::move(*theirs)});
+    } else {
+      findings.error(member.at, "'" + member.name +
+                                    "' in 'compare' must be a JSON pointer into our answer, with "
+                                    "one into their entry, like \"/amount\" = \"/amount\"");
+    }
+  }
+  return all;
+}
+
+void check_ledger(const Node& table, const Ledger& ledger, Findings& findings) {
+  const auto need = [&](std::string_view name, std::string_view why) {
+    if (table.find(name) != nullptr) return;
+    findings.error(table.at,
+                   "[source.ledger] needs '" + std::string(name) + "'" + std::string(why));
+  };
+  need("url", ", where its list is");
+  need("items", ", where a page has its list");
+  const bool by_next = table.find("next") != nullptr;
+  const bool by_more = table.find("more") != nullptr && table.find("cursor") != nullptr;
+  const bool pages = ledger.url.find("{cursor}") != std::string::npos;
+  if (pages != (by_next || by_more) || (by_next && table.find("more") != nullptr)) {
+    findings.error(table.at,
+                   "a list with {cursor} in its 'url' needs either 'next', where a page has the "
+                   "next one's cursor, or 'more' and 'cursor'; one without it neither");
+  }
+  const bool by_key = table.find("key") != nullptr;
+  const bool by_derived = table.find("derived_key") != nullptr;
+  if (by_key == by_derived) {
+    findings.error(table.at,
+                   "[source.ledger] needs either 'key' and 'scope' or 'derived_key': where an "
+                   "entry says which request it is about");
+  }
+  if (by_key && ledger.rules.who.fixed_scope.empty() && !ledger.rules.who.scope) {
+    findings.error(table.at,
+                   "[source.ledger] has 'key' and needs 'scope': a JSON pointer into the entry, "
+                   "or the scope itself, like \"caller:default\"");
+  }
+}
+
+Ledger read_ledger(const Node& table, Findings& findings) {
+  Ledger ledger;
+  check_names(table, ledger_table, findings);
+  read_settings(table, ledger_settings(), ledger, findings);
+  if (const Node* node = table.find("where")) ledger.rules.where = conditions_in(*node, findings);
+  if (const Node* node = table.find("compare")) {
+    ledger.rules.compare = compared_in(*node, findings);
+  }
+  if (const Node* node = table.find("url"); node != nullptr && !ledger.url.empty()) {
+    std::optional<Halves> halves =
+        halves_of(*node, ledger.url, "https://api.example.com/v1/charges?after={cursor}", findings);
+    if (halves) {
+      ledger.address = std::move(halves->address);
+      ledger.target = std::string(halves->target);
+    }
+  }
+  check_ledger(table, ledger, findings);
+  return ledger;
+}
+
 Headers read_headers(const Node& table, Findings& findings) {
   Headers headers;
   if (table.kind != Kind::table) {
@@ -361,7 +467,14 @@ Source read_source(const Node& table, Findings& findings) {
       findings.error(node->at, "'webhook' must be a table: write [source.webhook]");
     }
   }
-  if (source.url.empty() && table.find("url") == nullptr && !source.webhook) {
+  if (const Node* node = table.find("ledger")) {
+    if (node->kind == Kind::table) {
+      source.ledger = read_ledger(*node, findings);
+    } else {
+      findings.error(node->at, "'ledger' must be a table: write [source.ledger]");
+    }
+  }
+  if (table.find("url") == nullptr && !source.webhook && !source.ledger) {
     findings.error(table.at,
                    "[[source]] needs 'url', where it is asked, or [source.webhook], by "
                    "which it tells");
@@ -386,17 +499,19 @@ std::string line(std::string_view name, std::string_view value) {
   return std::string(name).append(" = ").append(value).append("\n");
 }
 
+std::string show_where(const std::vector<Condition>& where) {
+  if (where.empty()) return {};
+  std::string table;
+  for (const Condition& condition : where) {
+    table.append(table.empty() ? "{ " : ", ").append(quote(json::to_text(condition.at)));
+    table.append(" = ").append(show_list(condition.values));
+  }
+  return line("where", table + " }");
+}
+
 std::string show_rest(const std::vector<Condition>& where, std::string_view then,
                       const Reply& reply) {
-  std::string text;
-  if (!where.empty()) {
-    std::string table;
-    for (const Condition& condition : where) {
-      table.append(table.empty() ? "{ " : ", ").append(quote(json::to_text(condition.at)));
-      table.append(" = ").append(show_list(condition.values));
-    }
-    text += line("where", table + " }");
-  }
+  std::string text = show_where(where);
   text += line("then", quote(then));
   if (reply.status) text += line("response_status", std::to_string(*reply.status));
   if (reply.body) text += line("response_body", quote(reply.body->source));
@@ -412,6 +527,21 @@ std::string show_rule(const Rule& rule) {
     text += line("status", show_strings(statuses));
   }
   return text + show_rest(rule.where, pawl::to_text(rule.then), rule.reply);
+}
+
+std::string show_ledger(const Ledger& ledger) {
+  std::string text = "\n[source.ledger]\n";
+  for (const Setting<Ledger>& setting : ledger_settings()) {
+    const std::string value = setting.show(ledger);
+    if (!value.empty()) text += line(setting.name, value);
+  }
+  text += show_where(ledger.rules.where);
+  std::string compare;
+  for (const reconcile::Compared& each : ledger.rules.compare) {
+    compare.append(compare.empty() ? "{ " : ", ").append(quote(json::to_text(each.ours)));
+    compare.append(" = ").append(quote(json::to_text(each.theirs)));
+  }
+  return compare.empty() ? text : text + line("compare", compare + " }");
 }
 
 // A secret, without the line's end that editors leave.
@@ -503,25 +633,39 @@ const Settings<Webhook>& webhook_settings() {
           show_some_pointer),
       setting<W>(
           "key", [](auto& w) -> auto& { return w.events.key; }, some_pointer_in, show_some_pointer),
-      // A pointer, or the scope itself.
-      {"scope",
-       [](const Node& node, W& webhook, Findings& findings) {
-         const Value value{"scope", node};
-         const std::optional<std::string> text = text_in(value, not_empty, findings);
-         if (!text) return;
-         if (text->starts_with('/')) {
-           webhook.events.scope = pointer_in(value, findings);
-         } else {
-           webhook.events.fixed_scope = *text;
-         }
-       },
-       [](const W& webhook) {
-         if (webhook.events.scope) return show_pointer(*webhook.events.scope);
-         const std::string& fixed = webhook.events.fixed_scope;
-         return fixed.empty() ? std::string() : quote(fixed);
-       }},
+      scope_setting<W>([](auto& w) -> auto& { return w.events; }),
       setting<W>(
           "derived_key", [](auto& w) -> auto& { return w.events.derived_key; }, some_pointer_in,
+          show_some_pointer),
+  };
+  return settings;
+}
+
+const Settings<Ledger>& ledger_settings() {
+  using L = Ledger;
+  static const Settings<L> settings{
+      text<L>("url", &L::url, any_text),
+      duration<L>("every", &L::every, {seconds(0), days(30)}),
+      duration<L>("since", &L::since, {seconds(1), days(365)}),
+      setting<L>(
+          "items", [](auto& l) -> auto& { return l.rules.items; }, pointer_in, show_pointer),
+      setting<L>(
+          "next", [](auto& l) -> auto& { return l.rules.next; }, some_pointer_in,
+          show_some_pointer),
+      setting<L>(
+          "more", [](auto& l) -> auto& { return l.rules.more; }, some_pointer_in,
+          show_some_pointer),
+      setting<L>(
+          "cursor", [](auto& l) -> auto& { return l.rules.cursor; }, some_pointer_in,
+          show_some_pointer),
+      setting<L>(
+          "id", [](auto& l) -> auto& { return l.rules.id; }, some_pointer_in, show_some_pointer),
+      setting<L>(
+          "key", [](auto& l) -> auto& { return l.rules.who.key; }, some_pointer_in,
+          show_some_pointer),
+      scope_setting<L>([](auto& l) -> auto& { return l.rules.who; }),
+      setting<L>(
+          "derived_key", [](auto& l) -> auto& { return l.rules.who.derived_key; }, some_pointer_in,
           show_some_pointer),
   };
   return settings;
@@ -571,6 +715,7 @@ std::string show_source(const Source& source) {
   if (!source.headers.empty()) text += "\n[source.headers]\n";
   for (const Header& header : source.headers) text += line(quote(header.name), quote(header.value));
   for (const Rule& rule : source.rules) text += show_rule(rule);
+  if (source.ledger) text += show_ledger(*source.ledger);
   if (!source.webhook) return text;
   text += "\n[source.webhook]\n";
   const bool stripe = source.webhook->signature.scheme == reconcile::Scheme::stripe;

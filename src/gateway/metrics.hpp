@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include "pawl/core/ledger.hpp"
 #include "pawl/core/time.hpp"
 
 namespace pawl::gateway {
@@ -35,6 +36,8 @@ class GatewayMetrics {
   // A webhook: kept, duplicate, ignored, bad_signature, unreadable, unavailable.
   virtual void webhook(std::string_view result) = 0;
   virtual void dead_letters(std::size_t count) = 0;
+  // What the last comparison of ledgers that was made to the end has counted.
+  virtual void compared(std::string_view source, const LedgerCounts& counts, Instant ended_at) = 0;
 };
 
 }  // namespace pawl::gateway

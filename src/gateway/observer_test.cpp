@@ -83,6 +83,7 @@ class CountingMetrics final : public GatewayMetrics {
   void disproved_too_late() override {}
   void webhook(std::string_view) override {}
   void dead_letters(std::size_t) override {}
+  void compared(std::string_view, const LedgerCounts&, Instant) override {}
 
   std::mutex mutex;
   std::map<std::string, int> by_would;

@@ -156,6 +156,10 @@ PrometheusMetrics::PrometheusMetrics(const std::vector<std::string>& routes) {
   to_resume_ = &gauge("pawl_records_to_resume",
                       "Records whose lease is over and that wait for somebody to resume them");
   dead_ = &gauge("pawl_dead_letters", "Unknown records that nobody is asked about any more");
+  ledger_differences_ = &gauges("pawl_ledger_differences",
+                                "What the last comparison with a source's ledger found, by kind");
+  ledger_compared_ = &gauges("pawl_ledger_compared_timestamp_seconds",
+                             "When the last comparison was made to the end");
   connections_ = &gauge("pawl_connections", "Client connections");
   cache_bytes_ = &gauge("pawl_replay_cache_bytes", "Memory held by the replay cache");
   waiting_ = &gauge("pawl_waiting_requests", "Duplicates that wait for the first to finish");
@@ -289,6 +293,17 @@ void PrometheusMetrics::webhook(std::string_view result) {
 }
 
 void PrometheusMetrics::dead_letters(std::size_t count) { dead_->Set(static_cast<double>(count)); }
+
+void PrometheusMetrics::compared(std::string_view source, const LedgerCounts& counts,
+                                 Instant ended_at) {
+  const std::string name(source);
+  for (const auto& [kind, text] : Names<Differs>::table) {
+    ledger_differences_->Add({{"source", name}, {"kind", std::string(text)}})
+        .Set(static_cast<double>(counts.by_kind[static_cast<std::size_t>(kind)]));
+  }
+  ledger_compared_->Add({{"source", name}})
+      .Set(std::chrono::duration<double>(ended_at.time_since_epoch()).count());
+}
 
 void PrometheusMetrics::store_took(std::string_view operation, Duration took) {
   const auto found = store_.find(operation);

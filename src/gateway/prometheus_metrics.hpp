@@ -53,6 +53,7 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics, public Ou
   void disproved_too_late() override;
   void webhook(std::string_view result) override;
   void dead_letters(std::size_t count) override;
+  void compared(std::string_view source, const LedgerCounts& counts, Instant ended_at) override;
 
   void outbox_settled(std::string_view destination, OutboxResult result) override;
   void outbox_depth(const std::vector<OutboxDepth>& depths) override;
@@ -105,6 +106,8 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics, public Ou
   prometheus::Gauge* unknown_oldest_;
   prometheus::Gauge* to_resume_;
   prometheus::Gauge* dead_;
+  prometheus::Family<prometheus::Gauge>* ledger_differences_;
+  prometheus::Family<prometheus::Gauge>* ledger_compared_;
   prometheus::Gauge* connections_;
   prometheus::Gauge* cache_bytes_;
   prometheus::Gauge* breaker_;

@@ -7,7 +7,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "pawl/core/overloaded.hpp"
-#include "src/adapters/http/forwarding.hpp"
+#include "src/gateway/question.hpp"
 #include "src/reconcile/derived_key.hpp"
 #include "src/reconcile/late.hpp"
 
@@ -31,43 +31,6 @@ constexpr int attempts_shown_max = 1 << 20;
 
 void rethrow(std::exception_ptr failure) {
   if (failure) std::rethrow_exception(failure);
-}
-
-class Question final : public http::RequestWriter {
- public:
-  Question(const config::Source& source, const reconcile::Subject& subject,
-           std::string_view authority)
-      : source_(source), subject_(subject), authority_(authority) {}
-
-  std::string head(const Record&) override {
-    std::string out = "GET " + reconcile::fill_url(source_.target, subject_) + " HTTP/1.1\r\n";
-    const auto given = [&](std::string_view name) {
-      return find_header(source_.sent_headers, name).has_value();
-    };
-    if (!given("Host")) http::append_field(out, "Host", authority_);
-    if (!given("Accept")) http::append_field(out, "Accept", "application/json");
-    if (!given("User-Agent")) http::append_field(out, "User-Agent", "pawl");
-    for (const Header& header : source_.sent_headers) {
-      http::append_field(out, header.name, header.value);
-    }
-    out += "\r\n";
-    return out;
-  }
-  [[nodiscard]] std::string_view body() const override { return {}; }
-
- private:
-  const config::Source& source_;
-  const reconcile::Subject& subject_;
-  std::string_view authority_;
-};
-
-class AlwaysOpen final : public SendGate {
- public:
-  Task<bool> may_send() override { co_return true; }
-};
-
-http::UpstreamAddress address_of(const config::UpstreamUrl& url) {
-  return {url.host, url.port, url.tls};
 }
 
 // Of a service that has the library in it, on the same store.
@@ -179,6 +142,13 @@ Task<void> Reconciler::look() {
 Task<void> Reconciler::work_on(Record record) {
   const Identity identity{record.scope.text, record.key.text};
   Inquiry inquiry;
+  const bool left = co_await is_left_to_others(record);
+  if (left) {
+    co_await postpone(record, now() + look_at_dead_every);
+    active_.erase(identity);
+    active_count_ = active_.size();
+    co_return;
+  }
   inquiry.source = source_of(record);
   inquiry.subject = reconcile::derived_key(record.scope, record.key);
   inquiry.asked_at = now();
@@ -205,6 +175,14 @@ Task<void> Reconciler::work_on(Record record) {
   active_.erase(identity);
   active_count_ = active_.size();
   if (!stopped_ && active_.size() + 1 == active_max) wake();  // there was more than fits
+}
+
+// A service with the library in it has a source of its own, and asks by itself.
+Task<bool> Reconciler::is_left_to_others(const Record& record) {
+  if (!is_of_library(record)) co_return false;
+  const std::function find = [&](Cases& cases) { return cases.find(record.scope, record.key); };
+  const Cases::Result<std::optional<Case>> found = co_await desk_.ask<std::optional<Case>>(find);
+  co_return found&&* found && (*found)->id.fence == record.fence && !(*found)->source.empty();
 }
 
 // Somebody else is at it, or nobody will be any more: it must not hide those behind it.
@@ -339,7 +317,7 @@ Task<Outcome> Reconciler::ask(const Inquiry& inquiry) {
   subject.resource_id = inquiry.record.resource_id;
   subject.derived_key = inquiry.subject;
   http::UpstreamPool& pool = *pools_.at(source.name);
-  Question question(source, subject, pool.authority());
+  Question question(source, reconcile::fill_url(source.target, subject), pool.authority());
   http::CallOptions options;
   options.connect_timeout = source.timeout;
   http::UpstreamCall call(pool, question, options);

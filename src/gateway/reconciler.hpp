@@ -66,6 +66,7 @@ class Reconciler {
   Task<Settled> settle(const Record& record, const CaseId& id, Finding finding, std::string source,
                        std::string reason);
   Task<void> go_on(const Inquiry& inquiry, reconcile::Heard kind, const std::string& heard);
+  Task<bool> is_left_to_others(const Record& record);
   Task<void> skip(const Record& record);
   Task<void> close_news(const Case& about, const Record* record);
   Task<void> postpone(const Record& record, Instant until);

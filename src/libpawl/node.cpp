@@ -1,7 +1,9 @@
 #include "pawl/node.hpp"
 
+#include "src/adapters/postgres/cases.hpp"
 #include "src/adapters/postgres/migrate.hpp"
 #include "src/adapters/postgres/postgres_store.hpp"
+#include "src/adapters/sqlite/cases.hpp"
 #include "src/adapters/sqlite/sqlite_store.hpp"
 #include "src/libpawl/node_core.hpp"
 
@@ -13,11 +15,12 @@ constexpr std::string_view sqlite_prefix = "sqlite:";
 
 template <class Concrete>
 OpenedStore opened(Expected<std::unique_ptr<Concrete>, std::string> store,
-                   std::unique_ptr<Backend> backend) {
+                   std::unique_ptr<Backend> backend,
+                   std::function<std::unique_ptr<Cases>()> cases) {
   if (!store) throw OpenError(store.error());
   Concrete* const concrete = store->get();
   return OpenedStore{std::move(*store), [concrete] { return concrete->trouble(); },
-                     std::move(backend)};
+                     std::move(backend), std::move(cases)};
 }
 
 }  // namespace
@@ -26,7 +29,8 @@ OpenedStore open_store(const std::string& url, const NodeOptions& options) {
   if (url.starts_with(sqlite_prefix)) {
     const std::string path = url.substr(sqlite_prefix.size());
     std::unique_ptr<Backend> backend = sqlite_backend(path);
-    return opened(sqlite::SqliteStore::open(path), std::move(backend));
+    return opened(sqlite::SqliteStore::open(path), std::move(backend),
+                  [path] { return sqlite::cases_in(path); });
   }
   if (options.connections == 0) throw OpenError("NodeOptions::connections must be at least 1");
   if (options.migrate) {
@@ -36,7 +40,8 @@ OpenedStore open_store(const std::string& url, const NodeOptions& options) {
   postgres::Options store_options;
   store_options.allow_lossy_store = options.allow_lossy_store;
   return opened(postgres::PostgresStore::open(url, store_options),
-                postgres_backend(url, options.connections, options.allow_lossy_store));
+                postgres_backend(url, options.connections, options.allow_lossy_store),
+                [url, store_options] { return postgres::cases_in(url, store_options); });
 }
 
 }  // namespace detail

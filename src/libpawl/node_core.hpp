@@ -13,6 +13,7 @@
 
 #include "pawl/engine.hpp"
 #include "pawl/node.hpp"
+#include "pawl/ports/cases.hpp"
 #include "src/adapters/http/deadlines.hpp"
 #include "src/adapters/os/random.hpp"
 #include "src/adapters/os/system_clock.hpp"
@@ -25,6 +26,7 @@ struct OpenedStore {
   std::unique_ptr<Store> store;
   std::function<std::optional<std::string>()> trouble;
   std::unique_ptr<Backend> backend;
+  std::function<std::unique_ptr<Cases>()> cases;  // one more connection
 };
 OpenedStore open_store(const std::string& url, const NodeOptions& options);
 
@@ -89,6 +91,7 @@ class NodeCore {
   Clock& clock() { return clock_; }
   Metrics& metrics() { return *options_.metrics; }
   Backend& backend() { return *opened_.backend; }
+  std::unique_ptr<Cases> new_cases() { return opened_.cases(); }
   http::Deadlines& deadlines() { return deadlines_; }
   [[nodiscard]] std::optional<std::string> trouble() const { return opened_.trouble(); }
 

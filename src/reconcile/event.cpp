@@ -29,7 +29,19 @@ bool is_printable(std::string_view text) {
   return true;
 }
 
-Expected<std::string, std::string> subject_in(const EventRules& rules, const json::Value& event) {
+std::optional<Instant> seconds_in(const std::string& text) {
+  if (text.size() > 12) return std::nullopt;
+  std::int64_t seconds = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return std::nullopt;
+    seconds = seconds * 10 + (c - '0');
+  }
+  return Instant(std::chrono::seconds(seconds));
+}
+
+}  // namespace
+
+Expected<std::string, std::string> subject_in(const SubjectRules& rules, const json::Value& event) {
   if (rules.derived_key) {
     std::optional<std::string> found = text_at(event, *rules.derived_key);
     if (!found || !is_printable(*found)) {
@@ -48,18 +60,6 @@ Expected<std::string, std::string> subject_in(const EventRules& rules, const jso
   }
   return derived_key(Scope{scope}, Key{*key});
 }
-
-std::optional<Instant> seconds_in(const std::string& text) {
-  if (text.size() > 12) return std::nullopt;
-  std::int64_t seconds = 0;
-  for (const char c : text) {
-    if (c < '0' || c > '9') return std::nullopt;
-    seconds = seconds * 10 + (c - '0');
-  }
-  return Instant(std::chrono::seconds(seconds));
-}
-
-}  // namespace
 
 Expected<std::optional<Event>, std::string> read_event(const EventRules& rules,
                                                        std::string_view body) {

@@ -23,14 +23,21 @@ struct EventRule {
   Reply reply;  // its status is 200 unless given; its body is the event's own unless given
 };
 
-// Where an event says what it is about: scope and key, or the derived key alone.
-struct EventRules {
-  json::Pointer id;
-  std::optional<json::Pointer> time;  // whole seconds since 1970
+// Where a document says which request it is about: scope and key, or the derived key alone.
+struct SubjectRules {
   std::optional<json::Pointer> key;
   std::optional<json::Pointer> scope;
   std::string fixed_scope;  // instead of `scope`
   std::optional<json::Pointer> derived_key;
+};
+
+// The derived key. The error says what is missing.
+Expected<std::string, std::string> subject_in(const SubjectRules& rules,
+                                              const json::Value& document);
+
+struct EventRules : SubjectRules {
+  json::Pointer id;
+  std::optional<json::Pointer> time;  // whole seconds since 1970
   std::vector<EventRule> rules;
 };
 

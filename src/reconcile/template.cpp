@@ -32,6 +32,13 @@ void append_escaped(std::string& out, std::string_view text) {
   }
 }
 
+bool looks_like_name(std::string_view text) {
+  return !text.empty() &&
+         std::ranges::all_of(text, [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
+}
+
+}  // namespace
+
 // A segment of dots would be taken for a step through the path; its escapes are not.
 std::string escaped(std::string_view text) {
   if (text == ".") return "%2E";
@@ -40,13 +47,6 @@ std::string escaped(std::string_view text) {
   append_escaped(out, text);
   return out;
 }
-
-bool looks_like_name(std::string_view text) {
-  return !text.empty() &&
-         std::ranges::all_of(text, [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
-}
-
-}  // namespace
 
 Expected<Template, std::string> parse_template(std::string_view text, bool pointers) {
   Template result;

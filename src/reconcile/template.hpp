@@ -39,6 +39,9 @@ bool mentions(const Template& text, std::string_view name);
 // For a URL: every value percent-encoded, so that no key can reach another path or parameter.
 std::string fill_url(const Template& text, const Subject& subject);
 
+// A value as it stands in a URL.
+std::string escaped(std::string_view text);
+
 // For a JSON body: every value as JSON, texts with their quotes. The error says what is missing.
 Expected<std::string, std::string> fill_json(const Template& text, const Subject& subject,
                                              const json::Value& document);

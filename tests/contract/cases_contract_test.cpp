@@ -297,6 +297,96 @@ TEST_P(CasesContract, OldThingsAreForgottenAndOpenOnesAreNot) {
   EXPECT_EQ(*cases->reap(start + 1h), 3U) << "the case, and its notes after it";
 }
 
+TEST_P(CasesContract, WhatNobodyWasAskedAboutIsTakenBySomebodyWhoHasASource) {
+  put(unknown());
+  const auto cases = connect();
+  Cases::Taking nobody = taking(7);
+  nobody.source = "";
+  ASSERT_TRUE(cases->take(nobody).value());
+  ASSERT_TRUE(cases->change(nobody.id, change(CaseState::dead, 1h)));
+  EXPECT_FALSE(cases->take(nobody).value()) << "dead";
+  const auto taken = cases->take(taking(7, 1s));
+  ASSERT_TRUE(taken.value());
+  EXPECT_EQ((*taken)->source, "bank");
+  ASSERT_TRUE(cases->change(nobody.id, change(CaseState::dead, 1h)));
+  EXPECT_FALSE(cases->take(taking(7, 2h)).value()) << "somebody was asked, and gave up";
+}
+
+TEST_P(CasesContract, WhatIsInDoubtIsFoundByRouteAndScopeWhenItIsDue) {
+  put(unknown());
+  const auto cases = connect();
+  const auto due = [&](const std::string& scopes, const std::string& route, Duration at) {
+    return cases->in_doubt(scopes, route, start + at, 10).value().size();
+  };
+  EXPECT_EQ(due("caller:", "payments", 0s), 1U);
+  EXPECT_EQ(due("lib:", "payments", 0s), 0U);
+  EXPECT_EQ(due("caller:", "refunds", 0s), 0U);
+  ASSERT_TRUE(cases->take(taking(7)).value());
+  EXPECT_EQ(due("caller:", "payments", 19s), 0U) << "somebody is at it";
+  EXPECT_EQ(due("caller:", "payments", 20s), 1U);
+  ASSERT_TRUE(cases->change(taking(7).id, change(CaseState::dead, 1s)));
+  EXPECT_EQ(due("caller:", "payments", 30s), 0U);
+}
+
+TEST_P(CasesContract, OurLedgerIsReadInPagesByKey) {
+  for (int i = 0; i < 5; ++i) {
+    Record record = unknown();
+    record.key = Key{"0123456789abcde" + std::to_string(i)};
+    record.route = i == 3 ? "refunds" : "payments";
+    record.created_at = start + std::chrono::hours(i);
+    if (i == 2) {
+      record.state = Completed{StoredResponse{201, {}, std::string("\x00\xff{}", 4)}, start + 3h};
+    }
+    put(record);
+  }
+  const auto cases = connect();
+  LedgerQuery query;
+  query.routes = {"payments", "it's"};
+  query.since = start + 1h;
+  query.rows_max = 2;
+  query.bodies = true;
+  const auto first = cases->ledger_page(query).value();
+  ASSERT_EQ(first.size(), 2U);
+  EXPECT_EQ(first[0].key.text, "0123456789abcde1");
+  EXPECT_EQ(first[0].status, "unknown");
+  EXPECT_EQ(first[0].created_at, start + 1h);
+  EXPECT_EQ(first[1].response_code, 201);
+  EXPECT_EQ(first[1].body, std::string("\x00\xff{}", 4));
+  query.after_scope = first[1].scope;
+  query.after_key = first[1].key;
+  const auto second = cases->ledger_page(query).value();
+  ASSERT_EQ(second.size(), 1U) << "the other route's is not ours to compare";
+  EXPECT_EQ(second[0].key.text, "0123456789abcde4");
+  query.routes.clear();
+  EXPECT_TRUE(cases->ledger_page(query).value().empty());
+}
+
+TEST_P(CasesContract, AComparisonIsMadeByOneAndSeenByAll) {
+  const auto one = connect();
+  const auto other = connect();
+  EXPECT_TRUE(one->take_comparison("bank", start, start + 6h).value());
+  EXPECT_FALSE(other->take_comparison("bank", start + 1h, start + 7h).value());
+  Comparison made;
+  made.source = "bank";
+  made.next_at = start + 24h;
+  made.ended_at = start + 1h;
+  made.result = R"({"ours":1})";
+  ASSERT_TRUE(one->compared(made));
+  EXPECT_FALSE(other->take_comparison("bank", start + 23h, start + 25h).value());
+  EXPECT_TRUE(other->take_comparison("bank", start + 24h, start + 30h).value());
+  Comparison failed;
+  failed.source = "bank";
+  failed.next_at = start + 25h;
+  failed.trouble = "it's away";
+  ASSERT_TRUE(other->compared(failed));
+  const auto seen = one->comparisons().value();
+  ASSERT_EQ(seen.size(), 1U);
+  EXPECT_EQ(seen[0].result, made.result) << "the last one that was made to the end";
+  EXPECT_EQ(seen[0].ended_at, made.ended_at);
+  EXPECT_EQ(seen[0].next_at, failed.next_at);
+  EXPECT_EQ(seen[0].trouble, "it's away");
+}
+
 INSTANTIATE_TEST_SUITE_P(All, CasesContract, ::testing::Values(Kind::sqlite, Kind::postgres),
                          [](const auto& which) {
                            return which.param == Kind::sqlite ? "Sqlite" : "Postgres";

@@ -86,8 +86,9 @@ ServeProcess& GatewayTest::start(const Settings& settings, bool worker) {
   const std::string config = "upstream = \"" + behind + "\"\nstore = \"" + store_url_ +
                              "\"\nallow_lossy_store = true\n" + settings.top + "\n[policy]\n" +
                              settings.policy + "\n" + settings.rest;
-  return gateways_.emplace_back(
-      PAWL_BINARY, testing::ServeOptions{.flags = {}, .config = config, .worker = worker});
+  const testing::ServeOptions options{
+      .flags = {}, .config = config, .worker = worker, .port = settings.port};
+  return gateways_.emplace_back(PAWL_BINARY, options);
 }
 
 std::string GatewayTest::status_of(const ServeProcess& gateway, const std::string& key,

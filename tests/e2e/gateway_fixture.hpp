@@ -35,6 +35,7 @@ struct Settings {
   std::string top;            // lines before any table
   std::string rest;           // further tables
   std::string upstream = "";  // a URL; empty: this test's own
+  std::uint16_t port = 0;     // for one that must be found where another was; 0: any
 };
 
 // The one server of this program. Whoever stops it starts it again.

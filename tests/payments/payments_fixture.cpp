@@ -43,6 +43,22 @@ std::string find_in(const std::string& document, const std::string& list, const 
   return "0";
 }
 
+std::vector<std::string> provider_command(const std::filesystem::path& folder,
+                                          const std::vector<std::string>& flags) {
+  std::vector<std::string> command{PAWL_PROVIDER, "--data", folder / "provider.db", "--listen",
+                                   "127.0.0.1:0"};
+  command.insert(command.end(), flags.begin(), flags.end());
+  return command;
+}
+
+// "PAWL." is the schema of Pawl's own tables, where there are schemas.
+std::string with_schema(std::string sql, const std::string& schema) {
+  for (std::size_t mark = sql.find("PAWL."); mark != std::string::npos; mark = sql.find("PAWL.")) {
+    sql.replace(mark, 5, schema);
+  }
+  return sql;
+}
+
 }  // namespace
 
 std::string at(const std::string& document, std::string_view pointer) {
@@ -55,10 +71,11 @@ std::string at(const std::string& document, std::string_view pointer) {
   return value->text;
 }
 
-PaymentsTest::PaymentsTest()
-    : provider_({PAWL_PROVIDER, "--data", folder() / "provider.db", "--listen", "127.0.0.1:0"}),
+PaymentsTest::PaymentsTest(const Lines& provider_flags)
+    : provider_(provider_command(folder(), provider_flags)),
       api_store_(database().empty() ? "sqlite:" + (folder() / "payments.db").string()
-                                    : store_url()) {
+                                    : store_url()),
+      provider_url_(provider_.url()) {
   start_api();
 }
 
@@ -72,9 +89,9 @@ void PaymentsTest::restart_api(const Lines& flags) {
 
 void PaymentsTest::start_api_at(const std::string& address, const Lines& flags,
                                 const Lines& environment) {
-  std::vector<std::string> command{PAWL_PAYMENTS, "--listen",     address,
-                                   "--store",     api_store_,     "--allow-lossy-store",
-                                   "--provider",  provider_.url()};
+  std::vector<std::string> command{PAWL_PAYMENTS, "--listen",   address,
+                                   "--store",     api_store_,   "--allow-lossy-store",
+                                   "--provider",  provider_url_};
   command.insert(command.end(), flags.begin(), flags.end());
   api_.reset();
   api_.emplace(command, environment);
@@ -157,14 +174,13 @@ std::string PaymentsTest::balance(const std::string& account, const std::string&
 }
 
 std::string PaymentsTest::query(const std::string& sql) const {
-  const bool postgres = !database().empty();
-  std::string text = sql;
-  for (std::size_t mark = text.find("PAWL."); mark != std::string::npos;
-       mark = text.find("PAWL.")) {
-    text.replace(mark, 5, postgres ? "pawl." : "");
-  }
-  if (postgres) return shared_postgres().query(text, database());
-  return sqlite_query(folder() / "payments.db", text);
+  if (!database().empty()) return shared_postgres().query(with_schema(sql, "pawl."), database());
+  return sqlite_query(folder() / "payments.db", with_schema(sql, ""));
+}
+
+std::string PaymentsTest::gateway_query(const std::string& sql) const {
+  if (!database().empty()) return query(sql);
+  return sqlite_query(folder() / "pawl.db", with_schema(sql, ""));
 }
 
 void PaymentsTest::end_leases() const {

@@ -14,7 +14,7 @@ class PaymentsTest : public OnEveryStore {
  protected:
   using Lines = std::vector<std::string>;
 
-  PaymentsTest();
+  explicit PaymentsTest(const Lines& provider_flags = {});
 
   // Again on the same store, if there was one before.
   void start_api(const Lines& flags = {}, const Lines& environment = {});
@@ -42,6 +42,8 @@ class PaymentsTest : public OnEveryStore {
 
   // In the service's database; "PAWL." is the schema of Pawl's own tables. Throws what SQL refuses.
   std::string query(const std::string& sql) const;
+  // The same in the store of the gateways.
+  std::string gateway_query(const std::string& sql) const;
   // As if all of them had waited for it.
   void end_leases() const;
 
@@ -53,6 +55,7 @@ class PaymentsTest : public OnEveryStore {
   testing::ServiceProcess provider_;
   std::optional<testing::ServiceProcess> api_;
   std::string api_store_;
+  std::string provider_url_;  // where the API believes the provider to be
 
  private:
   void start_api_at(const std::string& address, const Lines& flags, const Lines& environment);

@@ -107,6 +107,34 @@ struct ListedKey {
   std::string last_result;
 };
 
+// Our records, as a comparison of ledgers reads them: by key, after one of them.
+struct LedgerQuery {
+  std::vector<std::string> routes;
+  Instant since{};
+  Scope after_scope;
+  Key after_key;
+  std::size_t rows_max = 250;
+  bool bodies = false;  // of answers up to 64 KiB
+};
+
+struct LedgerRow {
+  Scope scope;
+  Key key;
+  std::string status;
+  int response_code = 0;
+  std::optional<std::string> body;
+  Instant created_at{};
+};
+
+// The last comparison with a source's ledger.
+struct Comparison {
+  std::string source;
+  Instant next_at{};
+  Instant ended_at{};  // of the last one that was made to the end
+  std::string result;  // empty: none was made to the end yet
+  std::string trouble;
+};
+
 // Which records a list shows.
 enum class Listed { unknown, dead, in_progress, pending };
 
@@ -127,6 +155,7 @@ class Cases {
 
   // Opens the case if need be, counts one attempt, and keeps everybody else from asking until
   // `until`. Nothing: it is not due, somebody is at it, it is dead, or it is about a later owner.
+  // What is dead because there was nobody to ask can be taken by somebody who has one.
   struct Taking {
     CaseId id;
     std::string subject;
@@ -157,6 +186,18 @@ class Cases {
 
   // Dead letters: unknown records that nobody is asked about.
   virtual Result<std::size_t> count_dead() = 0;
+
+  // Unknown records of that route, in scopes that begin so, that may be asked about by now.
+  virtual Result<std::vector<CaseId>> in_doubt(const std::string& scopes, const std::string& route,
+                                               Instant now, std::size_t cases_max) = 0;
+
+  virtual Result<std::vector<LedgerRow>> ledger_page(const LedgerQuery& query) = 0;
+
+  // True: it is due, and whoever asked has until then to make it.
+  virtual Result<bool> take_comparison(const std::string& source, Instant now, Instant until) = 0;
+  // It was made, or could not be: then the last result stays.
+  virtual Result<Done> compared(const Comparison& comparison) = 0;
+  virtual Result<std::vector<Comparison>> comparisons() = 0;
 
   // Deletes a record in which `expected` holds, with its audit entry in the same commit. False:
   // it does not hold.

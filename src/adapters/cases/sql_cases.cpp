@@ -25,6 +25,8 @@ constexpr const char* take_sql =
     " state = 'open', next_at = excluded.next_at, changed_at = excluded.changed_at"
     " WHERE c.fence < excluded.fence"
     " OR (c.fence = excluded.fence AND c.state <> 'dead' AND c.next_at <= excluded.opened_at)"
+    " OR (c.fence = excluded.fence AND c.state = 'dead' AND c.source = ''"
+    " AND excluded.source <> '')"
     " RETURNING scope_id, idempotency_key, fence, subject, source, state, attempts, absent,"
     " next_at, opened_at, changed_at, last_result";
 
@@ -334,6 +336,115 @@ Cases::Result<std::size_t> SqlCases::count_dead() {
       {});
   if (!rows) return Unexpected{rows.error()};
   return static_cast<std::size_t>(Columns(rows->front()).number());
+}
+
+Cases::Result<std::vector<CaseId>> SqlCases::in_doubt(const std::string& scopes,
+                                                      const std::string& route, Instant now,
+                                                      std::size_t cases_max) {
+  const Result<Sql::Rows> rows =
+      sql_->run("SELECT k.scope_id, k.idempotency_key, k.fence " + sql_->keys_in("unknown") +
+                    " LEFT JOIN pawl.cases c ON c.scope_id = k.scope_id"
+                    " AND c.idempotency_key = k.idempotency_key AND c.fence = k.fence"
+                    " WHERE k.status = 'unknown' AND k.route = $1"
+                    " AND substr(k.scope_id, 1, length($2)) = $2 AND (c.state IS NULL"
+                    " OR (c.state <> 'dead' AND c.next_at <= CAST($3 AS bigint))"
+                    " OR (c.state = 'dead' AND c.source = ''))"
+                    " ORDER BY k.created_at LIMIT CAST($4 AS bigint)",
+                {route, scopes, micros(now), number(static_cast<std::int64_t>(cases_max))});
+  if (!rows) return Unexpected{rows.error()};
+  std::vector<CaseId> found;
+  for (const Sql::Row& row : *rows) {
+    Columns columns(row);
+    CaseId id;
+    id.scope.text = columns.text();
+    id.key.text = columns.text();
+    id.fence.number = columns.number();
+    found.push_back(std::move(id));
+  }
+  return found;
+}
+
+// By primary key: the whole table is gone through once, whatever of it is wanted.
+Cases::Result<std::vector<LedgerRow>> SqlCases::ledger_page(const LedgerQuery& query) {
+  std::vector<std::string> parameters{query.after_scope.text, query.after_key.text,
+                                      micros(query.since),
+                                      number(static_cast<std::int64_t>(query.rows_max))};
+  std::string routes;
+  for (const std::string& route : query.routes) {
+    parameters.push_back(route);
+    routes.append(routes.empty() ? "$" : ", $").append(std::to_string(parameters.size()));
+  }
+  if (routes.empty()) return std::vector<LedgerRow>{};
+  const std::string body = query.bodies
+                               ? "CASE WHEN length(k.response_body) <= 65536 THEN " +
+                                     sql_->hexadecimal("k.response_body") + " ELSE NULL END"
+                               : std::string("NULL");
+  const Result<Sql::Rows> rows = sql_->run(
+      "SELECT k.scope_id, k.idempotency_key, k.status, k.response_code, " + body + ", " +
+          sql_->micros("k.created_at") +
+          " FROM pawl.keys k WHERE (k.scope_id, k.idempotency_key) > ($1, $2) AND " +
+          sql_->micros("k.created_at") + " >= CAST($3 AS bigint) AND k.route IN (" + routes +
+          ") AND substr(k.scope_id, 1, 4) <> 'lib:'"
+          " ORDER BY k.scope_id, k.idempotency_key LIMIT CAST($4 AS bigint)",
+      parameters);
+  if (!rows) return Unexpected{rows.error()};
+  std::vector<LedgerRow> page;
+  for (const Sql::Row& row : *rows) {
+    Columns columns(row);
+    LedgerRow one;
+    one.scope.text = columns.text();
+    one.key.text = columns.text();
+    one.status = columns.text();
+    one.response_code = columns.small();
+    const std::optional<std::string> digits = columns.maybe();
+    if (digits) one.body = bytes_of(*digits);
+    one.created_at = columns.time();
+    page.push_back(std::move(one));
+  }
+  return page;
+}
+
+Cases::Result<bool> SqlCases::take_comparison(const std::string& source, Instant now,
+                                              Instant until) {
+  const Result<Sql::Rows> rows = sql_->run(
+      "INSERT INTO pawl.comparisons AS c (source, next_at, ended_at, result, trouble)"
+      " VALUES ($1, CAST($3 AS bigint), 0, '', '')"
+      " ON CONFLICT (source) DO UPDATE SET next_at = excluded.next_at"
+      " WHERE c.next_at <= CAST($2 AS bigint) RETURNING 1",
+      {source, micros(now), micros(until)});
+  if (!rows) return Unexpected{rows.error()};
+  return !rows->empty();
+}
+
+// What could not be made to the end leaves the last result as it is.
+Cases::Result<Done> SqlCases::compared(const Comparison& comparison) {
+  const Result<Sql::Rows> rows = sql_->run(
+      "UPDATE pawl.comparisons SET next_at = CAST($2 AS bigint), trouble = $5,"
+      " ended_at = CASE WHEN $5 = '' THEN CAST($3 AS bigint) ELSE ended_at END,"
+      " result = CASE WHEN $5 = '' THEN $4 ELSE result END WHERE source = $1 RETURNING 1",
+      {comparison.source, micros(comparison.next_at), micros(comparison.ended_at),
+       comparison.result, comparison.trouble});
+  if (!rows) return Unexpected{rows.error()};
+  return Done{};
+}
+
+Cases::Result<std::vector<Comparison>> SqlCases::comparisons() {
+  const Result<Sql::Rows> rows = sql_->run(
+      "SELECT source, next_at, ended_at, result, trouble FROM pawl.comparisons ORDER BY source",
+      {});
+  if (!rows) return Unexpected{rows.error()};
+  std::vector<Comparison> all;
+  for (const Sql::Row& row : *rows) {
+    Columns columns(row);
+    Comparison one;
+    one.source = columns.text();
+    one.next_at = columns.time();
+    one.ended_at = columns.time();
+    one.result = columns.text();
+    one.trouble = columns.text();
+    all.push_back(std::move(one));
+  }
+  return all;
 }
 
 Cases::Result<bool> SqlCases::purge(const Scope& scope, const Key& key, const Guard& expected,

@@ -60,6 +60,12 @@ class SqlCases : public Cases {
   Result<std::vector<LateEvidence>> evidence_of(const Scope& scope, const Key& key) override;
   Result<std::vector<ListedKey>> list(Listed which, std::size_t keys_max) override;
   Result<std::size_t> count_dead() override;
+  Result<std::vector<CaseId>> in_doubt(const std::string& scopes, const std::string& route,
+                                       Instant now, std::size_t cases_max) override;
+  Result<std::vector<LedgerRow>> ledger_page(const LedgerQuery& query) override;
+  Result<bool> take_comparison(const std::string& source, Instant now, Instant until) override;
+  Result<Done> compared(const Comparison& comparison) override;
+  Result<std::vector<Comparison>> comparisons() override;
   Result<bool> purge(const Scope& scope, const Key& key, const Guard& expected,
                      const AuditEntry& audit) override;
   Result<std::size_t> reap(Instant before) override;

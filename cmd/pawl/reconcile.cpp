@@ -1,0 +1,186 @@
+// pawl reconcile: a source's list of what it did, compared with our records.
+#include <csignal>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "cmd/pawl/command.hpp"
+#include "cmd/pawl/node.hpp"
+#include "src/adapters/sqlite/ledger_sheet.hpp"
+#include "src/config/serving.hpp"
+#include "src/config/units.hpp"
+#include "src/gateway/comparer.hpp"
+#include "src/gateway/json_object.hpp"
+#include "src/gateway/ledger_comparison.hpp"
+
+namespace pawl::cmd {
+namespace {
+
+constexpr std::string_view sqlite_prefix = "sqlite:";
+constexpr int exit_differs = 1;
+constexpr int exit_not_compared = 2;
+
+struct Options {
+  std::optional<std::string> config;
+  std::string source;
+  std::string since = "24h";
+  std::string resume;
+  bool json = false;
+};
+
+int failed(const std::string& what, int code = exit_not_compared) {
+  std::cerr << "pawl reconcile: " << what << '\n';
+  return code;
+}
+
+std::atomic<bool> interrupted = false;
+static_assert(std::atomic<bool>::is_always_lock_free);  // it is set by a signal
+
+// It was compared to the end: there is nothing to go on with.
+void remove_sheet(const std::string& path) {
+  std::error_code ignored;
+  for (const char* const rest : {"", "-wal", "-shm"}) {
+    std::filesystem::remove(path + rest, ignored);
+  }
+}
+
+std::string padded(std::string text, std::size_t width) {
+  if (text.size() < width) text.append(width - text.size(), ' ');
+  return text;
+}
+
+// What is found is printed as it is found; nothing is gathered.
+class Report {
+ public:
+  explicit Report(bool json) : json_(json) {}
+
+  void begin(const LedgerRange& range) {
+    if (!json_) return;
+    gateway::JsonObject head;
+    head.text("source", range.source);
+    std::string text = head.done();
+    text.pop_back();
+    std::cout << text << R"(,"differences":[)";
+  }
+
+  void tell(const Difference& difference) {
+    if (json_) {
+      gateway::JsonObject line;
+      line.text("kind", to_text(difference.kind)).text("scope", difference.scope);
+      line.text("key", difference.key).text("derived_key", difference.subject);
+      line.text("id", difference.id).text("detail", difference.detail);
+      std::cout << (any_ ? ",\n" : "\n") << line.done();
+    } else {
+      if (!any_) std::cout << padded("KIND", 13) << padded("THEIR ID", 20) << "KEY\n";
+      const std::string key = difference.key.empty() ? difference.subject : difference.key;
+      std::cout << padded(std::string(to_text(difference.kind)), 13)
+                << padded(difference.id.empty() ? "-" : difference.id, 20)
+                << (key.empty() ? "-" : key)
+                << (difference.scope.empty() ? "" : " (" + difference.scope + ")") << ": "
+                << difference.detail << '\n';
+    }
+    any_ = true;
+  }
+
+  void end(const LedgerCounts& counts) const {
+    if (json_) {
+      std::cout << (any_ ? "\n" : "") << R"(],"counts":)" << gateway::counts_json(counts) << "}\n";
+      return;
+    }
+    std::cout << counts.ours << " of ours, " << counts.theirs << " of theirs: "
+              << (any_ ? std::to_string(counts.differences()) + " differ" : "no differences")
+              << '\n';
+  }
+
+ private:
+  const bool json_;
+  bool any_ = false;
+};
+
+const config::Source* source_named(const config::Config& config, const std::string& name) {
+  for (const config::Source& source : config.sources) {
+    if (source.name == name) return &source;
+  }
+  return nullptr;
+}
+
+int run(const Options& options) {
+  const std::optional<Duration> since = config::parse_duration(options.since);
+  if (!since || *since <= Duration{0}) {
+    return failed("--since must be a time like 24h, 90m or 7d", exit_usage);
+  }
+  const auto read = config::read_for_serving(options.config, {});
+  if (!read) {
+    for (const config::Trouble& trouble : read.error()) std::cerr << to_text(trouble) << '\n';
+    return exit_bad_data;
+  }
+  const config::Config& config = read->config;
+  const config::Source* const source = source_named(config, options.source);
+  if (source == nullptr) {
+    return failed("no [[source]] is called \"" + options.source + "\"", exit_usage);
+  }
+  if (!source->ledger) {
+    return failed("[[source]] \"" + options.source +
+                      "\" has no [source.ledger], which says where its list is",
+                  exit_usage);
+  }
+  std::signal(SIGPIPE, SIG_IGN);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    std::signal(signal, [](int) { interrupted = true; });
+  }
+  if (config.store.starts_with(sqlite_prefix)) {
+    std::error_code ignored;
+    const std::string path = config.store.substr(sqlite_prefix.size());
+    if (!std::filesystem::exists(path, ignored)) return failed("there is no file \"" + path + "\"");
+  }
+  Expected<OpenStore, std::string> store = open_store(config.store, /*allow_lossy_store=*/true);
+  if (!store) return failed("store: " + store.error());
+  auto sheet = sqlite::open_sheet(options.resume);
+  if (!sheet) return failed(sheet.error());
+  os::SystemClock clock;
+  gateway::LedgerComparison comparison(*source, gateway::routes_of(*source, config), *store->cases,
+                                       **sheet, clock, interrupted);
+  const Instant now = std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+  const LedgerRange range = gateway::range_of(*source, *since, now);
+  Report report(options.json);
+  bool begun = false;
+  const auto tell = [&](const Difference& difference) {
+    if (!begun) report.begin(range);
+    begun = true;
+    report.tell(difference);
+  };
+  const gateway::LedgerComparison::Result counts = comparison.run(range, tell);
+  if (!counts) {
+    return failed(counts.error() + (options.resume.empty()
+                                        ? ". Nothing was compared"
+                                        : ". Repeat the command to go on where it stopped"));
+  }
+  if (!begun) report.begin(range);
+  report.end(*counts);
+  sheet->reset();
+  if (!options.resume.empty()) remove_sheet(options.resume);
+  return counts->differences() == 0 ? exit_ok : exit_differs;
+}
+
+}  // namespace
+
+void add_reconcile(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("reconcile", "Compare a source's list of what it did with our records");
+  command->footer(
+      "Tells what they have and we have not, what we have and they have not, what\n"
+      "differs, and what they did twice. Reads both sides page by page: memory is\n"
+      "bounded, the disk is not (a temporary file, or FILE of --resume).\n"
+      "Example: pawl reconcile --config pawl.toml --source provider --since 24h\n"
+      "Exit codes: 0 no differences, 1 differences, 2 could not be compared, 64 wrong\n"
+      "usage, 65 bad configuration.");
+  command->add_option("--config", options->config, "The configuration of pawl serve");
+  command->add_option("--source", options->source, "The [[source]] to compare with")->required();
+  command->add_option("--since", options->since, "How far back to look (24h)");
+  command->add_option("--resume", options->resume, "Keep what was read in FILE, and go on from it");
+  command->add_flag("--json", options->json, "Print a JSON object");
+  command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace pawl::cmd

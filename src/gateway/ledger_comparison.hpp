@@ -1,0 +1,61 @@
+// Compares a source's list of what it did with our records, page by page, in bounded memory.
+//
+// It blocks while it writes its sheet and reads the store: for a thread of its own, or a command.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "pawl/ports/cases.hpp"
+#include "pawl/ports/clock.hpp"
+#include "pawl/ports/ledger.hpp"
+#include "src/adapters/http/upstream_pool.hpp"
+#include "src/config/config.hpp"
+
+namespace pawl::gateway {
+
+// What of our records is expected at the source, as of now.
+LedgerRange range_of(const config::Source& source, Duration since, Instant now);
+
+// The routes whose records the source knows about.
+std::vector<std::string> routes_of(const config::Source& source, const config::Config& config);
+
+class LedgerComparison {
+ public:
+  using Each = std::function<void(const Difference&)>;
+  using Result = Expected<LedgerCounts, std::string>;
+
+  // `stop`: when it is set, the next page is not asked for.
+  LedgerComparison(const config::Source& source, std::vector<std::string> routes, Cases& cases,
+                   LedgerSheet& sheet, Clock& clock, const std::atomic<bool>& stop)
+      : source_(source),
+        routes_(std::move(routes)),
+        cases_(cases),
+        sheet_(sheet),
+        clock_(clock),
+        stop_(stop) {}
+
+  // From where the sheet is on. An error says what is wrong; what was read until then is on the
+  // sheet. Blocks.
+  Result run(const LedgerRange& range, const Each& each);
+
+ private:
+  using Read = Expected<LedgerSheet::Progress, std::string>;
+  Read read_theirs_here(const LedgerSheet::Progress& progress);
+  Task<Read> read_theirs(LedgerSheet::Progress progress);
+  Read read_ours(LedgerSheet::Progress progress);
+  Task<Expected<std::string, std::string>> ask_for(std::string target);
+  Task<Expected<std::string, std::string>> ask_once(const std::string& target, bool& again);
+
+  const config::Source& source_;
+  const std::vector<std::string> routes_;
+  Cases& cases_;
+  LedgerSheet& sheet_;
+  Clock& clock_;
+  const std::atomic<bool>& stop_;
+  http::UpstreamPool* pool_ = nullptr;  // while theirs is read
+};
+
+}  // namespace pawl::gateway
