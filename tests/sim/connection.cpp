@@ -1,3 +1,4 @@
+#include "tests/sim/key_call.hpp"
 #include "tests/sim/store.hpp"
 
 namespace pawl::sim {
@@ -162,6 +163,16 @@ Task<StoreResult<std::optional<Record>>> Connection::find(Scope scope, Key key) 
   };
   Expected<Reply, StoreError> result =
       co_await call(std::move(what), "store.find", false, std::move(apply));
+  // Between a look at a grant and the write that follows from it the world may change: it hurts
+  // most there.
+  if (is_of_key_api({scope, key})) {
+    const Duration slow = stream_.between(seconds(2), seconds(10));
+    bool stalls = false;
+    for (int i = 0; i < 3; ++i) stalls |= chaos_.strikes(Fault::store_slow, stream_);
+    const Process::Ticket ticket = process_.ticket();
+    if (stalls) process_.wake(ticket, scheduler_.now() + slow, "store.find");
+    if (stalls) co_await process_.park(ticket);
+  }
   co_return flattened(std::move(result));
 }
 

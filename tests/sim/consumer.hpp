@@ -71,7 +71,6 @@ class Consumer {
   Stream stream_;
   Duration clock_offset_;
   std::int64_t drift_ppm_;
-  int runs_ = 0;
   std::unique_ptr<Run> run_;
 };
 

@@ -214,6 +214,13 @@ void Judge::completed(KeyStory& story, const Identity& identity, const Record& a
                  std::to_string((after.expires_at - now).count() / 1'000'000) + " s are left of " +
                  std::to_string(after.policy.retention.count() / 1'000'000) + " s");
   }
+  const Instant latest = std::max(story.row->expires_at, now + after.policy.retention);
+  if (!retention_excused_ && latest + retention_slack < after.expires_at) {
+    violated("an outcome is kept for no longer than its policy says", identity,
+             "for another " + std::to_string((after.expires_at - now).count() / 1'000'000) +
+                 " s, by a policy of " +
+                 std::to_string(after.policy.retention.count() / 1'000'000) + " s");
+  }
   if (response.status == 408) {  // ours: abandoned before anybody claimed it
     const int life = static_cast<int>(story.lives.size()) - 1;
     for (const auto& [fence, execution] : story.executions) {
