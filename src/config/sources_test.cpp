@@ -132,7 +132,7 @@ TEST(ReconciliationPage, ExamplesAreRight) {
     at += opening.size();
     EXPECT_EQ(warnings_of(text.substr(at, text.find("```", at) - at)), "");
   }
-  EXPECT_EQ(examples, 2);
+  EXPECT_EQ(examples, 3);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ constexpr std::size_t cursor_bytes_max = 4096;
 constexpr std::size_t fact_bytes_max = 255;
 constexpr char between = '\x1f';
 constexpr std::string_view nothing = "(none)";
+constexpr std::string_view cursor_gap = "{cursor}";
 
 // Numbers by their value: 1, 1.0 and 1e0 are one amount.
 std::string number_text(const json::Value& number) {
@@ -100,6 +101,16 @@ Expected<std::optional<std::string>, std::string> next_of(const LedgerRules& rul
   return next;
 }
 
+// The first page: many lists refuse a cursor that is empty, so its whole parameter goes.
+std::string without_cursor(std::string url) {
+  const std::size_t gap = url.find(cursor_gap);
+  const std::size_t begins = gap == std::string::npos ? gap : url.find_last_of("?&", gap);
+  if (begins == std::string::npos) return url;
+  const std::size_t ends = url.find('&', gap);
+  if (ends == std::string::npos) return url.substr(0, begins);
+  return url.erase(begins + 1, ends - begins);
+}
+
 bool succeeded(const OurEntry& ours) {
   return ours.status == Status::completed && ours.code >= 200 && ours.code <= 299;
 }
@@ -147,13 +158,14 @@ std::string facts_of(const LedgerRules& rules, const std::optional<std::string>&
 std::string fill_page_url(std::string_view target, std::string_view cursor, Instant since) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(since).time_since_epoch().count();
   std::string url(target);
+  if (cursor.empty()) url = without_cursor(std::move(url));
   const auto fill = [&url](std::string_view gap, const std::string& value) {
     for (std::size_t at = 0; (at = url.find(gap, at)) != std::string::npos; at += value.size()) {
       url.replace(at, gap.size(), value);
     }
   };
   fill("{since}", std::to_string(seconds));
-  fill("{cursor}", escaped(cursor));
+  fill(cursor_gap, escaped(cursor));
   return url;
 }
 

@@ -85,6 +85,11 @@ TEST(LedgerPage, IsRefusedWhereItIsNotUnderstood) {
 TEST(LedgerUrl, IsFilled) {
   EXPECT_EQ(fill_page_url("/v1/charges?after={cursor}&from={since}", "a b&c", Instant(90s)),
             "/v1/charges?after=a%20b%26c&from=90");
+  EXPECT_EQ(fill_page_url("/c?after={cursor}&from={since}", "", Instant(90s)), "/c?from=90");
+  EXPECT_EQ(fill_page_url("/c?from={since}&after={cursor}", "", Instant(90s)), "/c?from=90");
+  EXPECT_EQ(fill_page_url("/c?a=1&after={cursor}&b=2", "", Instant(90s)), "/c?a=1&b=2");
+  EXPECT_EQ(fill_page_url("/c?after={cursor}", "", Instant(90s)), "/c");
+  EXPECT_EQ(fill_page_url("/pages/{cursor}", "", Instant(90s)), "/pages/");
 }
 
 TEST(LedgerDifference, NoneWhereBothAgree) {

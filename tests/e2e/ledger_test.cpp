@@ -21,6 +21,13 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+// The first entry that a page is to have.
+std::size_t page_in(const ReceivedRequest& request) {
+  const std::size_t mark = request.target.find("after=");
+  if (mark == std::string::npos) return 0;
+  return std::strtoul(request.target.c_str() + mark + 6, nullptr, 10);
+}
+
 class Ledger : public OnEveryStore {
  protected:
   // A list of the bank's, `{cursor}` being the number of the first entry of a page.
@@ -45,9 +52,8 @@ class Ledger : public OnEveryStore {
   // What the bank says it did, in pages of two.
   void bank_has(std::vector<std::string> entries) {
     bank.behave([entries](const ReceivedRequest& request) {
-      const std::size_t mark = request.target.find("after=");
-      if (mark == std::string::npos) return Behaviour::answer(404);
-      std::size_t at = std::strtoul(request.target.c_str() + mark + 6, nullptr, 10);
+      if (!request.target.starts_with("/list")) return Behaviour::answer(404);
+      std::size_t at = page_in(request);
       std::string data;
       for (int i = 0; i < 2 && at < entries.size(); ++i, ++at) {
         data.append(data.empty() ? "" : ",").append(entries[at]);
@@ -148,7 +154,7 @@ TEST_P(Ledger, WhatCannotBeComparedSaysWhyAndGoesOnLater) {
   std::atomic<int> firsts = 0;
   std::atomic<bool> away = true;
   bank.behave([&](const ReceivedRequest& request) {
-    if (request.target.find("after=&") != std::string::npos) {
+    if (request.target.find("after=") == std::string::npos) {
       ++firsts;
       return Behaviour::answer(
           200, R"({"data":[)" + entry("ch_1", "payment-00000001", 100) + R"(],"next":"2"})");
@@ -221,8 +227,7 @@ class LongLedger : public Ledger {
   void bank_has_many(int count) {
     constexpr int page_size = 1000;
     bank.behave([count](const ReceivedRequest& request) {
-      const std::size_t mark = request.target.find("after=");
-      int at = std::atoi(request.target.c_str() + mark + 6);
+      int at = static_cast<int>(page_in(request));
       std::string page = R"({"data":[)";
       for (int i = 0; i < page_size && at < count - 1; ++i, ++at) {
         const int amount = at == count / 2 ? 1 : 100;
