@@ -152,8 +152,7 @@ std::shared_ptr<Options> add_change(CLI::App& outbox, int& exit_code, OutboxActi
 }  // namespace
 
 void add_outbox(CLI::App& app, int& exit_code) {
-  CLI::App* outbox =
-      app.add_subcommand("outbox", "See and settle calls promised to the outside");
+  CLI::App* outbox = app.add_subcommand("outbox", "See and settle calls promised to the outside");
   outbox->require_subcommand(1);
   outbox->footer(
       "Example: pawl outbox list --store sqlite:pawl.db --status dead\n"
