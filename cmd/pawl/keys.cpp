@@ -12,6 +12,7 @@
 
 #include "cmd/pawl/command.hpp"
 #include "cmd/pawl/node.hpp"
+#include "pawl/core/half_done.hpp"
 #include "src/config/files.hpp"
 #include "src/config/tables.hpp"
 #include "src/gateway/key_story.hpp"
@@ -220,7 +221,8 @@ std::string explain(const ResolveFailure& failure, Desk& desk, const Options& op
            "after the lease's end on (pawl keys show says when)";
   }
   if (refusal != nullptr && *refusal == ResolveRefusal::bad_response) {
-    return "--status must be a final HTTP status, 200 to 599";
+    return "it is a half-done flow of libpawl, and no call of it is marked as sent: whoever runs "
+           "the flow must finish it";
   }
   return why_not_unknown(refusal == nullptr ? std::nullopt : current);
 }
@@ -252,10 +254,10 @@ Expected<Finding, std::string> finding_of(const Options& options) {
 }
 
 // The record is settled; the case only follows.
-void close_case(Desk& desk, const Record& record, const std::string& actor,
+void close_case(Desk& desk, const Record& record, bool happened, const std::string& actor,
                 const std::string& reason, Instant now) {
   CaseChange change;
-  change.state = status_of(record) == Status::completed ? CaseState::closed : CaseState::released;
+  change.state = happened ? CaseState::closed : CaseState::released;
   change.next_at = now;
   change.note = CaseNote{now, record.fence, "operator",
                          change.state == CaseState::closed ? "completed" : "not_executed",
@@ -275,13 +277,16 @@ int resolve(const Options& options) {
   const auto desk = open_desk(options.store);
   if (!desk) return failed(desk.error());
   const std::string actor = options.actor.empty() ? whoami() : options.actor;
+  const bool happened = std::holds_alternative<FoundCompleted>(*finding);
   const Expected<Record, ResolveFailure> resolved =
       run_here((*desk)->engine->resolve(Scope{options.scope}, Key{options.key}, std::move(*finding),
                                         "operator " + actor, options.reason));
   if (!resolved) return failed("not resolved: " + explain(resolved.error(), **desk, options));
   const Expected<Instant, std::string> now = time_of(**desk);
-  if (now) close_case(**desk, *resolved, actor, options.reason, *now);
-  std::cout << "resolved: it is now " << to_text(status_of(*resolved)) << '\n';
+  if (now) close_case(**desk, *resolved, happened, actor, options.reason, *now);
+  std::cout << "resolved: it is now " << to_text(status_of(*resolved));
+  if (is_half_done(*resolved)) std::cout << ", and its flow goes on where it had stopped";
+  std::cout << '\n';
   return exit_ok;
 }
 
@@ -427,6 +432,9 @@ void add_keys(CLI::App& app, int& exit_code) {
   resolving->add_flag("--not-executed", found->not_executed, "It never happened: it may run again");
   add_reason(resolving, found);
   resolving->footer(
+      "Of a half-done flow of libpawl the answer is that of the call in doubt: the flow records "
+      "it\n"
+      "and goes on.\n"
       "Example: pawl keys resolve K --scope caller:acme --completed --status 201 --body "
       "pay.json\\\n"
       "           --reason \"ch_123 is in the provider's dashboard\" --store sqlite:pawl.db\n"

@@ -10,12 +10,14 @@
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/use_future.hpp>
+#include <fstream>
 #include <future>
 #include <thread>
 
 #include "pawl/async.hpp"
 #include "src/libpawl/derived_key.hpp"
 #include "src/libpawl/node_core.hpp"
+#include "testing/process.hpp"
 #include "testing/upstream_server.hpp"
 #include "tests/libpawl/flows_fixture.hpp"
 
@@ -280,6 +282,25 @@ TEST_P(FlowsTest, WhatIsFoundExecutedIsRecordedByItsPhaseAndThePhasesAfterItAreR
   EXPECT_EQ(sent.size(), 1U);
   EXPECT_EQ(ask("SELECT value FROM facts WHERE name = 'finished'"), "ch_9");
   for (const char* fact : {"created", "charged", "finished"}) EXPECT_EQ(count(fact), "1") << fact;
+}
+
+TEST_P(FlowsTest, WhatAnOperatorFoundIsRecordedByItsPhase) {
+  Destination provider = scripted({Lost{Lost::How::reset, "reset"}});
+  provider.dedupes = false;
+  Flow flow(node, {.name = "payments"});
+  declare(flow, provider);
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 504);
+  const TemporaryFolder folder;
+  const std::string body = folder.path() / "charge";
+  std::ofstream(body) << "ch_7";
+  const Finished resolved = run_program(
+      {PAWL_BINARY, "keys", "resolve", "flow-key-00000001", "--scope", "lib:tenant-a",
+       "--completed", "--status", "201", "--body", body, "--reason", "seen", "--store", url()});
+  EXPECT_EQ(resolved.exit_code, 0) << resolved.err;
+  EXPECT_NE(resolved.out.find("its flow goes on"), std::string::npos) << resolved.out;
+  EXPECT_EQ(flow.complete_abandoned().completed, 1U);
+  EXPECT_EQ(ask("SELECT value FROM facts WHERE name = 'finished'"), "ch_7");
+  EXPECT_EQ(sent.size(), 1U);
 }
 
 TEST_P(FlowsTest, ASenderThatThrowsMayHaveSent) {

@@ -44,6 +44,7 @@ class NodeTest : public ::testing::TestWithParam<StoreKind> {
     });
   }
 
+  [[nodiscard]] const std::string& url() const { return url_; }
   [[nodiscard]] bool on_postgres() const { return GetParam() == StoreKind::postgres; }
 
   Node open_node() {
