@@ -126,8 +126,8 @@ constexpr std::array shy{Shy{Mutant::lease_alive_at_its_end, 5129},
                          Shy{Mutant::unconfirmed_grant_released, 3447},
                          Shy{Mutant::grant_renewed_by_wrong_clock, 3318},
                          Shy{Mutant::grant_settled_by_wrong_clock, 4427},
-                         Shy{Mutant::stale_finding_accepted, 7466},
-                         Shy{Mutant::finding_about_another, 11330}};
+                         Shy{Mutant::stale_finding_accepted, 9080},
+                         Shy{Mutant::finding_about_another, 7553}};
 
 // The first seed that the mutant breaks and that holds without it: another bug is no finding.
 std::optional<Finding> search_genuine(Mutant mutant, Bounds bounds) {
