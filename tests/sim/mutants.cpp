@@ -123,9 +123,11 @@ struct Shy {
 constexpr std::array shy{Shy{Mutant::lease_alive_at_its_end, 5129},
                          Shy{Mutant::lapsed_lease_by_todays_policy, 857},
                          Shy{Mutant::orphan_given_up, 4652},
+                         Shy{Mutant::superseded_by_another_request, 2690},
                          Shy{Mutant::unconfirmed_grant_released, 3447},
                          Shy{Mutant::grant_renewed_by_wrong_clock, 3318},
                          Shy{Mutant::grant_settled_by_wrong_clock, 4427},
+                         Shy{Mutant::lease_told_by_wrong_clock, 3835},
                          Shy{Mutant::stale_finding_accepted, 9080},
                          Shy{Mutant::finding_about_another, 7553}};
 
