@@ -120,12 +120,16 @@ struct Shy {
   Mutant mutant;
   std::uint64_t seed;
 };
-constexpr std::array shy{Shy{Mutant::lapsed_lease_by_todays_policy, 1114},
-                         Shy{Mutant::lease_end_is_optimistic, 1345},
-                         Shy{Mutant::orphan_given_up, 7517},
-                         Shy{Mutant::reaped_by_old_clock, 1955},
-                         Shy{Mutant::stale_finding_accepted, 7466},
-                         Shy{Mutant::finding_about_another, 11330}};
+constexpr std::array shy{Shy{Mutant::lease_alive_at_its_end, 5129},
+                         Shy{Mutant::lapsed_lease_by_todays_policy, 857},
+                         Shy{Mutant::orphan_given_up, 4652},
+                         Shy{Mutant::superseded_by_another_request, 2690},
+                         Shy{Mutant::unconfirmed_grant_released, 3447},
+                         Shy{Mutant::grant_renewed_by_wrong_clock, 3318},
+                         Shy{Mutant::grant_settled_by_wrong_clock, 4427},
+                         Shy{Mutant::lease_told_by_wrong_clock, 3835},
+                         Shy{Mutant::stale_finding_accepted, 9080},
+                         Shy{Mutant::finding_about_another, 7553}};
 
 // The first seed that the mutant breaks and that holds without it: another bug is no finding.
 std::optional<Finding> search_genuine(Mutant mutant, Bounds bounds) {
