@@ -29,6 +29,10 @@ endfunction()
 # pawl_test(NAME LABEL unit|contract|e2e|sim SOURCES... LINK targets... [BOOST] [TOGETHER] [TIMEOUT seconds])
 #   Every TEST becomes a ctest entry, so ctest's summary counts promises, not programs.
 #   TOGETHER: one entry for the whole program, for tests that share a server which takes seconds to start.
+#   The target tests_LABEL builds all of one kind and nothing else.
+foreach(label unit contract e2e)
+  add_custom_target(tests_${label})
+endforeach()
 function(pawl_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "BOOST;TOGETHER" "LABEL;TIMEOUT" "SOURCES;LINK")
   if(NOT arg_TIMEOUT)
@@ -39,6 +43,7 @@ function(pawl_test name)
   endif()
   pawl_program(${name} ${boost} SOURCES ${arg_SOURCES} LINK ${arg_LINK} GTest::gmock GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  add_dependencies(tests_${arg_LABEL} ${name})
   if(arg_TOGETHER)
     add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
