@@ -432,12 +432,11 @@ void add_keys(CLI::App& app, int& exit_code) {
   resolving->add_flag("--not-executed", found->not_executed, "It never happened: it may run again");
   add_reason(resolving, found);
   resolving->footer(
-      "Of a half-done flow of libpawl the answer is that of the call in doubt: the flow records "
-      "it\n"
-      "and goes on.\n"
-      "Example: pawl keys resolve K --scope caller:acme --completed --status 201 --body "
-      "pay.json\\\n"
-      "           --reason \"ch_123 is in the provider's dashboard\" --store sqlite:pawl.db\n"
+      "Of a half-done flow of libpawl the answer is that of the call in doubt: the\n"
+      "flow records it and goes on.\n"
+      "Example: pawl keys resolve K --scope caller:acme --completed --status 201 \\\n"
+      "           --body pay.json --reason \"ch_123 is in the provider's books\" \\\n"
+      "           --store sqlite:pawl.db\n"
       "Exit codes: 0 resolved, 1 refused or failed, 64 wrong usage.");
   resolving->callback([found, &exit_code] { exit_code = resolve(*found); });
 

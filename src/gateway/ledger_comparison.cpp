@@ -135,14 +135,14 @@ LedgerComparison::Read LedgerComparison::read_ours(LedgerSheet::Progress progres
     if (stop_) return Unexpected{std::string(stopped)};
     query.after_scope = progress.scope;
     query.after_key = progress.key;
-    const Cases::Result<std::vector<LedgerRow>> rows = cases_.ledger_page(query);
-    if (!rows) return Unexpected{rows.error()};
+    const Cases::Result<LedgerPage> page = cases_.ledger_page(query);
+    if (!page) return Unexpected{page.error()};
     std::vector<OurEntry> entries;
-    for (const LedgerRow& row : *rows) entries.push_back(entry_of(row, source_.ledger->rules));
-    progress.ours_done = rows->size() < our_rows_max;
-    if (!rows->empty()) {
-      progress.scope = rows->back().scope;
-      progress.key = rows->back().key;
+    for (const LedgerRow& row : page->rows) entries.push_back(entry_of(row, source_.ledger->rules));
+    progress.ours_done = page->is_last;
+    if (!page->is_last) {
+      progress.scope = page->last_scope;
+      progress.key = page->last_key;
     }
     const LedgerSheet::Result<Done> added = sheet_.add(entries, progress);
     if (!added) return Unexpected{added.error()};

@@ -113,7 +113,8 @@ struct LedgerQuery {
   Instant since{};
   Scope after_scope;
   Key after_key;
-  std::size_t rows_max = 250;
+  std::size_t rows_max =
+      250;              // to look at, wanted or not: the table may be far larger than the list
   bool bodies = false;  // of answers up to 64 KiB
 };
 
@@ -124,6 +125,14 @@ struct LedgerRow {
   int response_code = 0;
   std::optional<std::string> body;
   Instant created_at{};
+};
+
+struct LedgerPage {
+  std::vector<LedgerRow> rows;  // those that are wanted
+  // The last that was looked at: the next page is after it.
+  Scope last_scope;
+  Key last_key;
+  bool is_last = false;
 };
 
 // The last comparison with a source's ledger.
@@ -191,7 +200,7 @@ class Cases {
   virtual Result<std::vector<CaseId>> in_doubt(const std::string& scopes, const std::string& route,
                                                Instant now, std::size_t cases_max) = 0;
 
-  virtual Result<std::vector<LedgerRow>> ledger_page(const LedgerQuery& query) = 0;
+  virtual Result<LedgerPage> ledger_page(const LedgerQuery& query) = 0;
 
   // True: it is due, and whoever asked has until then to make it.
   virtual Result<bool> take_comparison(const std::string& source, Instant now, Instant until) = 0;

@@ -365,7 +365,9 @@ Cases::Result<std::vector<CaseId>> SqlCases::in_doubt(const std::string& scopes,
 }
 
 // By primary key: the whole table is gone through once, whatever of it is wanted.
-Cases::Result<std::vector<LedgerRow>> SqlCases::ledger_page(const LedgerQuery& query) {
+// So many rows are looked at, not found: where few of many are wanted, a page of what is found
+// would take as long as the whole table.
+Cases::Result<LedgerPage> SqlCases::ledger_page(const LedgerQuery& query) {
   std::vector<std::string> parameters{query.after_scope.text, query.after_key.text,
                                       micros(query.since),
                                       number(static_cast<std::int64_t>(query.rows_max))};
@@ -374,32 +376,40 @@ Cases::Result<std::vector<LedgerRow>> SqlCases::ledger_page(const LedgerQuery& q
     parameters.push_back(route);
     routes.append(routes.empty() ? "$" : ", $").append(std::to_string(parameters.size()));
   }
-  if (routes.empty()) return std::vector<LedgerRow>{};
+  LedgerPage page;
+  page.is_last = true;
+  if (routes.empty()) return page;
   const std::string body = query.bodies
                                ? "CASE WHEN length(k.response_body) <= 65536 THEN " +
                                      sql_->hexadecimal("k.response_body") + " ELSE NULL END"
                                : std::string("NULL");
   const Result<Sql::Rows> rows = sql_->run(
-      "SELECT k.scope_id, k.idempotency_key, k.status, k.response_code, " + body + ", " +
-          sql_->micros("k.created_at") +
-          " FROM pawl.keys k WHERE (k.scope_id, k.idempotency_key) > ($1, $2) AND " +
+      "SELECT p.scope_id, p.idempotency_key, p.wanted, p.status, p.response_code,"
+      " CASE WHEN p.wanted = 1 THEN p.body ELSE NULL END, p.created FROM"
+      " (SELECT k.scope_id, k.idempotency_key, k.status, k.response_code, " +
+          body + " AS body, " + sql_->micros("k.created_at") + " AS created, CASE WHEN " +
           sql_->micros("k.created_at") + " >= CAST($3 AS bigint) AND k.route IN (" + routes +
-          ") AND substr(k.scope_id, 1, 4) <> 'lib:'"
-          " ORDER BY k.scope_id, k.idempotency_key LIMIT CAST($4 AS bigint)",
+          ") AND substr(k.scope_id, 1, 4) <> 'lib:' THEN 1 ELSE 0 END AS wanted"
+          " FROM pawl.keys k WHERE (k.scope_id, k.idempotency_key) > ($1, $2)"
+          " ORDER BY k.scope_id, k.idempotency_key LIMIT CAST($4 AS bigint)) p"
+          " ORDER BY p.scope_id, p.idempotency_key",
       parameters);
   if (!rows) return Unexpected{rows.error()};
-  std::vector<LedgerRow> page;
+  page.is_last = rows->size() < query.rows_max;
   for (const Sql::Row& row : *rows) {
     Columns columns(row);
     LedgerRow one;
     one.scope.text = columns.text();
     one.key.text = columns.text();
+    page.last_scope = one.scope;
+    page.last_key = one.key;
+    if (columns.small() == 0) continue;
     one.status = columns.text();
     one.response_code = columns.small();
     const std::optional<std::string> digits = columns.maybe();
     if (digits) one.body = bytes_of(*digits);
     one.created_at = columns.time();
-    page.push_back(std::move(one));
+    page.rows.push_back(std::move(one));
   }
   return page;
 }

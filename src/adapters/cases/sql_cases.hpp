@@ -62,7 +62,7 @@ class SqlCases : public Cases {
   Result<std::size_t> count_dead() override;
   Result<std::vector<CaseId>> in_doubt(const std::string& scopes, const std::string& route,
                                        Instant now, std::size_t cases_max) override;
-  Result<std::vector<LedgerRow>> ledger_page(const LedgerQuery& query) override;
+  Result<LedgerPage> ledger_page(const LedgerQuery& query) override;
   Result<bool> take_comparison(const std::string& source, Instant now, Instant until) override;
   Result<Done> compared(const Comparison& comparison) override;
   Result<std::vector<Comparison>> comparisons() override;
