@@ -214,7 +214,10 @@ void Judge::completed(KeyStory& story, const Identity& identity, const Record& a
                  std::to_string((after.expires_at - now).count() / 1'000'000) + " s are left of " +
                  std::to_string(after.policy.retention.count() / 1'000'000) + " s");
   }
-  const Instant latest = std::max(story.row->expires_at, now + after.policy.retention);
+  // While the store's clock is not to be trusted an outcome is dated by its lease, and a renewal
+  // that was under way when it jumped may have moved that by its length.
+  const Instant latest =
+      std::max(story.row->expires_at, now + after.policy.retention) + after.policy.lease;
   if (!retention_excused_ && latest + retention_slack < after.expires_at) {
     violated("an outcome is kept for no longer than its policy says", identity,
              "for another " + std::to_string((after.expires_at - now).count() / 1'000'000) +
