@@ -43,7 +43,7 @@ PostgresStore::Core::Core(std::string url, Options options, bool distributed)
       chance_(std::random_device{}()),
       links_{context_.get_executor(), connector_, url_, options_, statements_, health_, chance_},
       late_(context_),
-      general_(options_, busy_, std::max<std::size_t>(options_.writers, 1)),
+      general_(options_, busy_),
       transactional_(options_, busy_),
       reader_(links_),
       background_(links_),
@@ -51,7 +51,8 @@ PostgresStore::Core::Core(std::string url, Options options, bool distributed)
       reading_(context_.get_executor()) {
   const auto released = [this] { wake_lanes(); };
   for (std::size_t i = 0; i < std::max<std::size_t>(options_.writers, 1); ++i) {
-    lanes_.push_back(std::make_unique<Lane>(links_, general_, busy_, finished_, released));
+    const Lane* before = lanes_.empty() ? nullptr : lanes_.back().get();
+    lanes_.push_back(std::make_unique<Lane>(links_, general_, busy_, finished_, released, before));
   }
   // A service's open transaction holds its row; others must not wait behind it.
   lanes_.push_back(std::make_unique<Lane>(links_, transactional_, busy_, finished_, released));

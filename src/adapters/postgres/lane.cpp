@@ -1,8 +1,7 @@
 #include "src/adapters/postgres/lane.hpp"
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
 
 #include "src/adapters/postgres/failures.hpp"
 
@@ -11,9 +10,18 @@ namespace {
 
 namespace net = boost::asio;
 
+constexpr std::size_t batches_max = 2;
+// So many rows cost the server hardly more, each, than any larger number. Fewer are better joined
+// by what arrives until the batch before them is done.
+constexpr std::size_t worth_following = 32;
 constexpr std::chrono::milliseconds gather_max{2};
+// Longer than nearly all batches take; shorter than one waits for a row that somebody holds.
+constexpr std::chrono::milliseconds stuck_after{20};
 
-constexpr auto quietly = net::as_tuple(net::use_awaitable);
+// A batch that throws is a bug, and without it its callers would hang: stop.
+void batch_ended(std::exception_ptr failure) {
+  if (failure) std::rethrow_exception(failure);
+}
 
 void answer_all(const Writes& batch, StoreError error) {
   for (const auto& write : batch) {
@@ -24,50 +32,81 @@ void answer_all(const Writes& batch, StoreError error) {
 }  // namespace
 
 Lane::Lane(const LinkContext& context, WriteQueue& queue, BusyKeys& busy, Finished& finished,
-           std::function<void()> released)
+           std::function<void()> released, const Lane* stands_by_for)
     : context_(context),
       queue_(queue),
       busy_(busy),
       finished_(finished),
       released_(std::move(released)),
+      stands_by_for_(stands_by_for),
       link_(context),
-      idle_(context.executor) {}
+      changed_(context.executor) {}
 
 void Lane::stop() {
   stopped_ = true;
   link_.stop();
-  idle_.cancel();
+  changed_.notify();
 }
 
 Deadline Lane::deadline() const {
   return std::chrono::steady_clock::now() + context_.options.operation_timeout;
 }
 
+bool Lane::stuck() const {
+  return nowhere_since_ && std::chrono::steady_clock::now() - *nowhere_since_ >= stuck_after;
+}
+
+bool Lane::has_turn() const {
+  if (queue_.empty() || (stands_by_for_ != nullptr && !stands_by_for_->stuck())) return false;
+  if (batches_under_way_ == 0) return true;
+  return batches_under_way_ < batches_max && queue_.size() >= worth_following;
+}
+
+// A lane that stands by looks again by itself: nobody tells it that nothing happens.
+Task<void> Lane::rest() {
+  const bool watching = stands_by_for_ != nullptr && !queue_.empty();
+  co_await changed_.wait(watching ? std::chrono::steady_clock::now() + stuck_after
+                                  : Deadline::max());
+}
+
 Task<void> Lane::run() {
   while (!stopped_) {
-    if (queue_.empty()) {
-      idle_.expires_at(Deadline::max());
-      co_await idle_.async_wait(quietly);
+    if (!has_turn()) {
+      co_await rest();
       continue;
     }
+    if (!nowhere_since_) nowhere_since_ = std::chrono::steady_clock::now();
     // Connected first, taken then: what waits for a server that is away runs into its own deadline.
     const std::shared_ptr<Connection> connection = co_await link_.get(Deadline::max());
     if (!connection) continue;
+    if (!connection->has_room()) {
+      co_await rest();
+      continue;
+    }
     co_await gather();
     if (stopped_) break;
     Writes batch = queue_.take();
-    if (batch.empty()) {  // all that waits is about keys that another lane has on its way
-      idle_.expires_at(Deadline::max());
-      co_await idle_.async_wait(quietly);
+    if (batch.empty()) {  // all that waits is about keys that are on their way already
+      if (batches_under_way_ == 0) nowhere_since_.reset();
+      co_await rest();
       continue;
     }
-    const Deadline start = std::chrono::steady_clock::now();
-    co_await write(batch);
-    finish(batch);
-    const Deadline end = std::chrono::steady_clock::now();
-    rows_before_ = batch.size();
-    gather_until_ = end + std::min<Deadline::duration>((end - start) / 4, gather_max);
+    ++batches_under_way_;
+    net::co_spawn(context_.executor, carry(std::move(batch)), batch_ended);
   }
+}
+
+Task<void> Lane::carry(Writes batch) {
+  const Deadline start = std::chrono::steady_clock::now();
+  co_await write(batch);
+  finish(batch);
+  const Deadline end = std::chrono::steady_clock::now();
+  --batches_under_way_;
+  nowhere_since_.reset();
+  if (batches_under_way_ > 0) nowhere_since_ = end;
+  rows_before_ = batch.size();
+  gather_until_ = end + std::min<Deadline::duration>((end - start) / 4, gather_max);
+  changed_.notify();
 }
 
 // The callers of the last batch were woken together and most come back at once. A batch that
@@ -78,8 +117,7 @@ Task<void> Lane::gather() {
   if (rows_before_ < 2) co_return;
   while (!stopped_ && queue_.size() < rows_before_ &&
          std::chrono::steady_clock::now() < gather_until_) {
-    idle_.expires_at(gather_until_);
-    co_await idle_.async_wait(quietly);
+    co_await changed_.wait(gather_until_);
   }
 }
 

@@ -1,8 +1,8 @@
-// A lane: one connection that writes one batch after the other. What arrives while a batch commits
-// becomes the next one, whatever its kind; a lone write goes at once.
+// A lane: one connection that writes batch after batch. What arrives while batches commit becomes
+// the next one, whatever its kind; a lone write goes at once. Where much arrives, a second batch
+// follows while the first is under way: the server need not wait for us.
 #pragma once
 
-#include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <random>
 
@@ -15,16 +15,21 @@ namespace pawl::postgres {
 class Lane {
  public:
   // `released` is called whenever keys are free again: another lane may have waited for them.
+  // A lane that stands by for another one takes work only while that one gets nowhere.
   Lane(const LinkContext& context, WriteQueue& queue, BusyKeys& busy, Finished& finished,
-       std::function<void()> released);
+       std::function<void()> released, const Lane* stands_by_for = nullptr);
 
   // Runs until stopped.
   Task<void> run();
-  void wake() { idle_.cancel(); }
+  void wake() { changed_.notify(); }
   void stop();
 
  private:
+  [[nodiscard]] bool stuck() const;
+  [[nodiscard]] bool has_turn() const;
+  Task<void> rest();
   Task<void> gather();
+  Task<void> carry(Writes batch);
   Task<void> write(Writes batch);
   Task<void> attempt(Connection& connection, const Writes& batch, Writes& split);
   Task<void> clear_up(Connection& connection, Writes unclear);
@@ -38,9 +43,12 @@ class Lane {
   BusyKeys& busy_;
   Finished& finished_;
   std::function<void()> released_;
+  const Lane* stands_by_for_;
   Link link_;
-  boost::asio::steady_timer idle_;
-  std::size_t rows_before_ = 0;  // of the last batch
+  Signal changed_;
+  std::size_t batches_under_way_ = 0;
+  std::optional<Deadline> nowhere_since_;  // while there is work: when it last got somewhere
+  std::size_t rows_before_ = 0;            // of the last batch
   Deadline gather_until_{};
   bool stopped_ = false;
 };

@@ -1,6 +1,8 @@
 // Rows that somebody holds, and rows that nobody understands.
+#include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <thread>
 
 #include "src/adapters/postgres/pg_fixture.hpp"
 
@@ -71,6 +73,37 @@ TEST(Locks, TransactionalRowsHaveALaneOfTheirOwn) {
   boost::asio::co_spawn(context, reserve(*store, held("plain-key-000001"), order), ended);
   context.run();
   EXPECT_EQ(order.size(), 2u);
+  service("ROLLBACK");
+}
+
+// What waits behind a row that somebody holds goes by another connection. That one may first have
+// to be made, and a batch waits for a lock for a tenth of a second only: so more than one try.
+TEST(Locks, TheNextBatchGoesAroundOneThatIsHeldUp) {
+  const std::string url = migrated_url(shared_server());
+  const auto store = open_store(url);
+  const Record row = held("held-up-key-001");
+  ASSERT_TRUE(run(store->insert_or_read_one(row))->mine);
+  Sql service(url);
+  service("BEGIN");
+  service("UPDATE pawl.keys SET attempt = attempt");
+  Sql observer(url);
+  const auto is_held_up = [&] {
+    return observer("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'") != "0";
+  };
+  bool went_around = false;
+  for (int i = 0; i < 100 && !went_around; ++i) {
+    std::atomic<bool> held_up = true;
+    std::thread settling([&] {
+      const auto written = run(store->replace_one({completed(row), guard_of(row), {}}));
+      held_up = false;
+      EXPECT_EQ(written.error(), StoreError::contended);
+    });
+    while (held_up && !is_held_up()) std::this_thread::yield();
+    EXPECT_TRUE(run(store->insert_or_read_one(held("free-key-" + std::to_string(i))))->mine);
+    went_around = is_held_up();
+    settling.join();
+  }
+  EXPECT_TRUE(went_around);
   service("ROLLBACK");
 }
 

@@ -80,23 +80,15 @@ bool WriteQueue::may_join(const Write& write, const Joined& joined) const {
   return !busy_.contains(write.identity);
 }
 
-// Callers that were answered together come back together. A lane that took all of them would leave
-// the others without work while it waits for the disk; so each takes its part of all that is there.
-std::size_t WriteQueue::share() const {
-  const std::size_t part = (waiting_.size() + busy_.size() + lanes_ - 1) / lanes_;
-  return std::min(std::max(part, options_.batch_rows_min), options_.batch_rows_max);
-}
-
 Writes WriteQueue::take() {
-  const std::size_t rows_max = share();
   Writes batch;
   Joined joined;
   BusyKeys passed_over;  // the writes of one key stay in their order
   std::size_t bytes = 0;
   std::deque<std::shared_ptr<Write>> rest;
   for (std::shared_ptr<Write>& write : waiting_) {
-    const bool fits = batch.empty() ||
-                      (batch.size() < rows_max && bytes + write->bytes <= options_.batch_bytes_max);
+    const bool fits = batch.empty() || (batch.size() < options_.batch_rows_max &&
+                                        bytes + write->bytes <= options_.batch_bytes_max);
     if (!fits || passed_over.contains(write->identity) || !may_join(*write, joined)) {
       passed_over.insert(write->identity);
       rest.push_back(std::move(write));

@@ -72,8 +72,7 @@ using BusyKeys = std::unordered_set<std::string>;
 
 class WriteQueue {
  public:
-  WriteQueue(const Options& options, BusyKeys& busy, std::size_t lanes = 1)
-      : options_(options), busy_(busy), lanes_(lanes) {}
+  WriteQueue(const Options& options, BusyKeys& busy) : options_(options), busy_(busy) {}
 
   [[nodiscard]] bool empty() const { return waiting_.empty(); }
   [[nodiscard]] bool full() const { return waiting_.size() >= options_.queued_rows_max; }
@@ -92,12 +91,10 @@ class WriteQueue {
 
  private:
   using Joined = std::unordered_map<std::string, WriteKind>;
-  [[nodiscard]] std::size_t share() const;
   [[nodiscard]] bool may_join(const Write& write, const Joined& joined) const;
 
   const Options& options_;
   BusyKeys& busy_;
-  std::size_t lanes_;
   std::deque<std::shared_ptr<Write>> waiting_;
 };
 

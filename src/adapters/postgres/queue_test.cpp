@@ -66,25 +66,6 @@ TEST_F(Queue, TheWritesOfOneKeyKeepTheirOrder) {
   EXPECT_FALSE(queue_.empty());
 }
 
-TEST_F(Queue, EachOfTwoLanesTakesItsPartOfAllThatIsThere) {
-  const Options options{.batch_rows_min = 1, .batch_rows_max = 100};
-  WriteQueue shared{options, busy_, 2};
-  const auto arrive = [&](const std::string& prefix, int count) {
-    for (int i = 0; i < count; ++i) {
-      auto write = std::make_shared<Write>();
-      write->identity = prefix + std::to_string(i);
-      shared.push(write);
-    }
-  };
-  arrive("a", 10);
-  const Writes first = shared.take();
-  EXPECT_EQ(first.size(), 5u);
-  EXPECT_EQ(shared.take().size(), 5u);
-  for (const auto& write : first) busy_.erase(write->identity);
-  arrive("b", 5);
-  EXPECT_EQ(shared.take().size(), 5u) << "the other lane has the other half on its way";
-}
-
 TEST_F(Queue, RowsAndBytesAreBounded) {
   for (const char* key : {"a", "b", "c", "d", "e"}) push(WriteKind::insert, key);
   EXPECT_EQ(take().size(), 4u);
