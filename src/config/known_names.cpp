@@ -9,6 +9,8 @@
 #include "src/config/key_api.hpp"
 #include "src/config/nearest.hpp"
 #include "src/config/policy_settings.hpp"
+#include "src/config/source_ledger.hpp"
+#include "src/config/source_webhook.hpp"
 #include "src/config/sources.hpp"
 #include "src/config/tables.hpp"
 

@@ -12,11 +12,6 @@ namespace pawl::config {
 
 // Without 'headers', 'rule', 'webhook' and 'ledger', which are tables.
 const Settings<Source>& source_settings();
-// Without 'rule'.
-const Settings<Webhook>& webhook_settings();
-
-// Without 'where' and 'compare', which are tables.
-const Settings<Ledger>& ledger_settings();
 
 std::vector<Source> read_sources(const Node& list, Findings& findings);
 

@@ -1,0 +1,202 @@
+#include "src/config/source_rules.hpp"
+
+#include "src/config/known_names.hpp"
+#include "src/config/source_parts.hpp"
+
+namespace pawl::config {
+namespace {
+
+using reconcile::Condition;
+using reconcile::EventRule;
+using reconcile::Reply;
+using reconcile::Rule;
+using reconcile::StatusRange;
+
+// A text, a number or a truth, as a rule compares it.
+std::optional<std::string> scalar_in(const Node& node) {
+  switch (node.kind) {
+    case Kind::string: return node.text;
+    case Kind::integer: return std::to_string(node.integer);
+    case Kind::boolean: return node.boolean ? "true" : "false";
+    case Kind::real:
+    case Kind::date_time:
+    case Kind::array:
+    case Kind::table: break;
+  }
+  return std::nullopt;
+}
+
+std::vector<StatusRange> statuses_in(const Node& node, Findings& findings) {
+  const std::vector<Node> one{node};
+  const std::vector<Node>& items = node.kind == Kind::array ? node.items : one;
+  std::vector<StatusRange> ranges;
+  for (const Node& item : items) {
+    const std::optional<std::string> text = scalar_in(item);
+    const std::optional<StatusRange> range = text ? reconcile::parse_status(*text) : std::nullopt;
+    if (range) {
+      ranges.push_back(*range);
+    } else {
+      complain({"status", item},
+               "it must be an HTTP status like 200, a class like \"2xx\", or a "
+               "list of them",
+               findings);
+    }
+  }
+  return ranges;
+}
+
+Reply reply_in(const Node& table, bool completes, Findings& findings) {
+  Reply reply;
+  for (const std::string_view name : {"response_status", "response_body", "response_type"}) {
+    const Node* node = table.find(name);
+    if (node != nullptr && !completes) {
+      findings.error(node->at, "'" + std::string(name) +
+                                   "' says what is stored; it goes with then = \"completed\"");
+    }
+  }
+  if (const Node* node = table.find("response_status")) {
+    const auto status = count_in({"response_status", *node}, {200, 599}, findings);
+    if (status) reply.status = static_cast<int>(*status);
+  }
+  if (const Node* node = table.find("response_type")) {
+    reply.type = text_in({"response_type", *node}, not_empty, findings).value_or(reply.type);
+  }
+  if (const Node* node = table.find("response_body")) {
+    const Value value{"response_body", *node};
+    const std::optional<std::string> text = string_in(value, findings);
+    if (!text) return reply;
+    Expected<reconcile::Template, std::string> body = reconcile::parse_template(*text, true);
+    if (body) {
+      reply.body = std::move(*body);
+    } else {
+      complain(value, body.error(), findings);
+    }
+  }
+  return reply;
+}
+
+template <class Enum>
+std::optional<Enum> then_in(const Node& table, std::string_view where, Findings& findings) {
+  if (const Node* node = table.find("then")) return choice_in<Enum>({"then", *node}, findings);
+  findings.error(table.at, std::string(where) + " needs 'then', which says what it means");
+  return std::nullopt;
+}
+
+std::string show_list(const std::vector<std::string>& values) {
+  return values.empty() ? quote("*") : show_strings(values);
+}
+
+std::string show_rest(const std::vector<Condition>& where, std::string_view then,
+                      const Reply& reply) {
+  std::string text = show_where(where);
+  text += line("then", quote(then));
+  if (reply.status) text += line("response_status", std::to_string(*reply.status));
+  if (reply.body) text += line("response_body", quote(reply.body->source));
+  if (reply.type != Reply{}.type) text += line("response_type", quote(reply.type));
+  return text;
+}
+
+}  // namespace
+
+std::vector<Condition> conditions_in(const Node& node, Findings& findings) {
+  const Value value{"where", node};
+  std::vector<Condition> all;
+  if (node.kind != Kind::table) {
+    complain(value, "it must be a table, like { \"/status\" = \"succeeded\" }", findings);
+    return all;
+  }
+  for (const Member& member : node.members) {
+    Condition condition;
+    Expected<json::Pointer, json::Error> at = json::parse_pointer(member.name);
+    if (!at) {
+      findings.error(member.at, "'" + member.name +
+                                    "' in 'where' must be a JSON pointer, like "
+                                    "\"/status\"");
+      continue;
+    }
+    condition.at = std::move(*at);
+    const std::vector<Node> one{member.value};
+    const std::vector<Node>& values = member.value.kind == Kind::array ? member.value.items : one;
+    const bool any =
+        values.size() == 1 && values.front().kind == Kind::string && values.front().text == "*";
+    for (const Node& each : values) {
+      const std::optional<std::string> text = scalar_in(each);
+      if (!text) {
+        findings.error(each.at, "'" + member.name +
+                                    "' in 'where' must be a text, a whole number, true or false, "
+                                    "a list of them, or \"*\" for anything");
+      } else if (!any) {
+        condition.values.push_back(*text);
+      }
+    }
+    all.push_back(std::move(condition));
+  }
+  return all;
+}
+
+Rule read_rule(const Node& table, Findings& findings) {
+  Rule rule;
+  rule.then = then_in<reconcile::Then>(table, source_rule_table, findings).value_or(rule.then);
+  if (const Node* node = table.find("status")) rule.statuses = statuses_in(*node, findings);
+  if (const Node* node = table.find("where")) rule.where = conditions_in(*node, findings);
+  rule.reply = reply_in(table, rule.then == reconcile::Then::completed, findings);
+  const bool any = rule.statuses.empty() && rule.where.empty();
+  if (any && rule.then != reconcile::Then::unknown && !findings.has_errors()) {
+    findings.error(table.at,
+                   "a rule without 'status' and without 'where' fits every answer, errors too; say "
+                   "which ones mean \"" +
+                       std::string(pawl::to_text(rule.then)) + "\"");
+  }
+  // An error of the source would otherwise be taken for proof.
+  for (const StatusRange& range : rule.statuses) {
+    if (rule.then == reconcile::Then::absent && (range.last >= 500 || range.first < 200)) {
+      findings.error(table.at,
+                     "a 5xx of the source says nothing about the request: it must not mean "
+                     "\"absent\"");
+    }
+  }
+  return rule;
+}
+
+EventRule read_event_rule(const Node& table, Findings& findings) {
+  EventRule rule;
+  rule.then =
+      then_in<reconcile::EventThen>(table, webhook_rule_table, findings).value_or(rule.then);
+  const Node* where = table.find("where");
+  if (where == nullptr) {
+    findings.error(table.at,
+                   "[[source.webhook.rule]] needs 'where', like where = { \"/type\" = "
+                   "\"charge.succeeded\" }");
+  } else {
+    rule.where = conditions_in(*where, findings);
+  }
+  rule.reply = reply_in(table, rule.then == reconcile::EventThen::completed, findings);
+  return rule;
+}
+
+std::string show_where(const std::vector<Condition>& where) {
+  if (where.empty()) return {};
+  std::string table;
+  for (const Condition& condition : where) {
+    table.append(table.empty() ? "{ " : ", ").append(quote(json::to_text(condition.at)));
+    table.append(" = ").append(show_list(condition.values));
+  }
+  return line("where", table + " }");
+}
+
+std::string show_rule(const Rule& rule) {
+  std::string text = "\n[[source.rule]]\n";
+  if (!rule.statuses.empty()) {
+    std::vector<std::string> statuses;
+    for (const StatusRange& range : rule.statuses) statuses.push_back(reconcile::to_text(range));
+    text += line("status", show_strings(statuses));
+  }
+  return text + show_rest(rule.where, pawl::to_text(rule.then), rule.reply);
+}
+
+std::string show_event_rule(const EventRule& rule) {
+  return "\n[[source.webhook.rule]]\n" +
+         show_rest(rule.where, pawl::to_text(rule.then), rule.reply);
+}
+
+}  // namespace pawl::config
