@@ -1,24 +1,21 @@
 // Reserve and complete, ours against what one writes first, on both stores, with full durability.
 // Ratios within one run; the two sides take turns, so that a noisy machine is noisy for both.
 #include <CLI/CLI.hpp>
-#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <thread>
 
 #include "bench/fill.hpp"
 #include "bench/naive_postgres.hpp"
 #include "bench/naive_sqlite.hpp"
+#include "bench/reaper.hpp"
 #include "bench/report.hpp"
 #include "bench/store_subject.hpp"
-#include "pawl/core/decision.hpp"
 #include "src/adapters/postgres/migrate.hpp"
 #include "src/adapters/postgres/postgres_store.hpp"
 #include "src/adapters/sqlite/sqlite_store.hpp"
 #include "testing/postgres_server.hpp"
-#include "testing/run.hpp"
 
 namespace pawl::bench {
 namespace {
@@ -43,8 +40,6 @@ struct Bed {
   // Adds finished rows of another scope: `expired` ones are past their retention already.
   std::function<void(long rows, bool expired)> fill;
 };
-
-Instant wall_now() { return std::chrono::floor<Duration>(std::chrono::system_clock::now()); }
 
 void compare(Report& report, const Plan& plan, Bed& bed, int callers) {
   Samples ours;
@@ -88,12 +83,9 @@ void while_reaping(Report& report, const Plan& plan, Bed& bed) {
   bed.fill(plan.reaped, true);
   const Seconds seconds(plan.seconds * plan.turns);
   const Samples quiet = bed.ours.run(plan.callers, seconds);
-  std::atomic<bool> stop = false;
-  std::size_t deleted = 0;
-  std::thread reaper([&] { deleted = testing::run(reap_all(bed.store, wall_now(), stop)); });
+  Reaper reaper(bed.store);
   const Samples busy = bed.ours.run(plan.callers, seconds);
-  stop = true;
-  reaper.join();
+  const std::size_t deleted = reaper.stop();
   report.add(bed.name + ", reaper quiet", quiet);
   report.add(bed.name + ", reaper deleted " + std::to_string(deleted), busy);
   report.ratio(bed.name + ": callers' p99, reaping / quiet",
