@@ -251,6 +251,20 @@ Options with_small_log(Options options) {
   return options;
 }
 
+TEST_F(SqliteFault, AYoungLogIsMadeLongerAheadOfNeed) {
+  const auto store = opened(directory_.file(), faulty());
+  const std::string log = directory_.file() + "-wal";
+  ASSERT_EQ(told(insert(*store, record_)), "mine");  // SQLite makes it
+  ASSERT_EQ(told(insert(*store, record_)), "mine");
+  const auto made = std::filesystem::file_size(log);
+  EXPECT_GE(made, std::uintmax_t{1} << 20);
+  for (int i = 0; i < 10; ++i) {
+    const Record next = testing::an_in_progress_record("row-" + std::to_string(i));
+    ASSERT_EQ(told(insert(*store, next)), "mine");
+  }
+  EXPECT_EQ(std::filesystem::file_size(log), made);
+}
+
 TEST_F(SqliteFault, TheLogIsCopiedBesideTheWriterAndStartsOver) {
   const auto store = opened(directory_.file(), with_small_log(faulty()));
   const int inserted = insert_until(*store, 20);
