@@ -1,24 +1,21 @@
 // Reserve and complete, ours against what one writes first, on both stores, with full durability.
 // Ratios within one run; the two sides take turns, so that a noisy machine is noisy for both.
 #include <CLI/CLI.hpp>
-#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <thread>
 
 #include "bench/fill.hpp"
 #include "bench/naive_postgres.hpp"
 #include "bench/naive_sqlite.hpp"
+#include "bench/reaper.hpp"
 #include "bench/report.hpp"
 #include "bench/store_subject.hpp"
-#include "pawl/core/decision.hpp"
 #include "src/adapters/postgres/migrate.hpp"
 #include "src/adapters/postgres/postgres_store.hpp"
 #include "src/adapters/sqlite/sqlite_store.hpp"
 #include "testing/postgres_server.hpp"
-#include "testing/run.hpp"
 
 namespace pawl::bench {
 namespace {
@@ -38,13 +35,12 @@ struct Plan {
 struct Bed {
   std::string name;
   Subject& ours;
+  Subject& few;  // ours too, on a store of its own that nobody fills
   Subject& naive;
   Store& store;
   // Adds finished rows of another scope: `expired` ones are past their retention already.
   std::function<void(long rows, bool expired)> fill;
 };
-
-Instant wall_now() { return std::chrono::floor<Duration>(std::chrono::system_clock::now()); }
 
 void compare(Report& report, const Plan& plan, Bed& bed, int callers) {
   Samples ours;
@@ -69,15 +65,18 @@ void compare(Report& report, const Plan& plan, Bed& bed, int callers) {
 
 void with_many_rows(Report& report, const Plan& plan, Bed& bed) {
   if (plan.rows == 0) return;
-  const Seconds seconds(plan.seconds * plan.turns);
-  const Samples empty = bed.ours.run(plan.callers, seconds);
   std::printf("%s: adding %ld rows ...\n", bed.name.c_str(), plan.rows);
   std::fflush(stdout);
   bed.fill(plan.rows, false);
-  const Samples full = bed.ours.run(plan.callers, seconds);
-  report.add(bed.name + ", few rows", empty);
-  report.add(bed.name + ", " + std::to_string(plan.rows) + " rows more", full);
-  report.ratio(bed.name + ": throughput, many rows / few", full.per_second() / empty.per_second(),
+  Samples few;
+  Samples many;
+  for (int turn = 0; turn < plan.turns; ++turn) {
+    few.add(bed.few.run(plan.callers, Seconds(plan.seconds)));
+    many.add(bed.ours.run(plan.callers, Seconds(plan.seconds)));
+  }
+  report.add(bed.name + ", few rows", few);
+  report.add(bed.name + ", " + std::to_string(plan.rows) + " rows more", many);
+  report.ratio(bed.name + ": throughput, many rows / few", many.per_second() / few.per_second(),
                ">= 0.8");
 }
 
@@ -88,12 +87,9 @@ void while_reaping(Report& report, const Plan& plan, Bed& bed) {
   bed.fill(plan.reaped, true);
   const Seconds seconds(plan.seconds * plan.turns);
   const Samples quiet = bed.ours.run(plan.callers, seconds);
-  std::atomic<bool> stop = false;
-  std::size_t deleted = 0;
-  std::thread reaper([&] { deleted = testing::run(reap_all(bed.store, wall_now(), stop)); });
+  Reaper reaper(bed.store);
   const Samples busy = bed.ours.run(plan.callers, seconds);
-  stop = true;
-  reaper.join();
+  const std::size_t deleted = reaper.stop();
   report.add(bed.name + ", reaper quiet", quiet);
   report.add(bed.name + ", reaper deleted " + std::to_string(deleted), busy);
   report.ratio(bed.name + ": callers' p99, reaping / quiet",
@@ -107,19 +103,25 @@ void measure(Report& report, const Plan& plan, Bed bed) {
   while_reaping(report, plan, bed);
 }
 
+template <class Concrete>
+std::unique_ptr<Concrete> opened(Expected<std::unique_ptr<Concrete>, std::string> store) {
+  if (!store) throw std::runtime_error(store.error());
+  return std::move(*store);
+}
+
 void bench_sqlite(Report& report, const Plan& plan) {
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / ("pawl-bench-" + random_key());
   std::filesystem::create_directory(folder);
   {
     const std::string path = (folder / "ours.db").string();
-    auto store = sqlite::SqliteStore::open(path);
-    if (!store) throw std::runtime_error(store.error());
-    StoreSubject ours(**store);
+    const auto store = opened(sqlite::SqliteStore::open(path));
+    const auto other = opened(sqlite::SqliteStore::open((folder / "few.db").string()));
+    StoreSubject ours(*store);
+    StoreSubject few(*other);
     NaiveSqlite naive((folder / "naive.db").string());
-    Store& opened = **store;
-    measure(report, plan, {"SQLite", ours, naive, opened, [&](long rows, bool expired) {
-                             fill_sqlite(opened, path, rows, expired);
+    measure(report, plan, {"SQLite", ours, few, naive, *store, [&](long rows, bool expired) {
+                             fill_sqlite(*store, path, rows, expired);
                            }});
   }
   std::filesystem::remove_all(folder);
@@ -129,16 +131,20 @@ void bench_postgres(Report& report, const Plan& plan) {
   testing::PostgresServer server({.fsync = true,
                                   .configuration = "max_connections = 100\nshared_buffers = 512MB\n"
                                                    "max_wal_size = 4GB\n"});
-  if (const auto migrated = postgres::migrate(server.url()); !migrated) {
-    throw std::runtime_error(migrated.error());
-  }
-  auto store = postgres::PostgresStore::open(server.url());
-  if (!store) throw std::runtime_error(store.error());
-  StoreSubject ours(**store);
+  const auto migrated_store = [](const std::string& url) {
+    if (const auto migrated = postgres::migrate(url); !migrated) {
+      throw std::runtime_error(migrated.error());
+    }
+    return opened(postgres::PostgresStore::open(url));
+  };
+  server.create_database("few");
+  const auto store = migrated_store(server.url());
+  const auto other = migrated_store(server.url("few"));
+  StoreSubject ours(*store);
+  StoreSubject few(*other);
   NaivePostgres naive(server.url(), plan.callers);
-  Store& opened = **store;
-  measure(report, plan, {"PostgreSQL", ours, naive, opened, [&](long rows, bool expired) {
-                           fill_postgres(opened, server, rows, expired);
+  measure(report, plan, {"PostgreSQL", ours, few, naive, *store, [&](long rows, bool expired) {
+                           fill_postgres(*store, server, rows, expired);
                          }});
 }
 

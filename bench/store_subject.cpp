@@ -74,23 +74,4 @@ Samples StoreSubject::run(int callers, Seconds seconds) {
   return samples;
 }
 
-Task<std::size_t> reap_all(Store& store, Instant now, const std::atomic<bool>& stop) {
-  std::size_t deleted = 0;
-  int empty_pages = 0;  // a store may page through rows that are not due
-  while (!stop && empty_pages < 1000) {
-    const PassQuery query{.now = now, .rows_max = 500};
-    const StoreResult<std::vector<Record>> rows = co_await store.past_retention(query);
-    if (!rows) continue;
-    empty_pages = rows->empty() ? empty_pages + 1 : 0;
-    std::vector<Erasure> erasures;
-    for (const Record& record : *rows) {
-      erasures.push_back({record.scope, record.key, guard_of(record)});
-    }
-    if (erasures.empty()) continue;
-    const StoreResult<std::vector<bool>> erased = co_await store.erase(std::move(erasures));
-    if (erased) deleted += static_cast<std::size_t>(std::ranges::count(*erased, true));
-  }
-  co_return deleted;
-}
-
 }  // namespace pawl::bench

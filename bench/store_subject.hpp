@@ -1,8 +1,6 @@
 // Our side: any Store, driven by coroutines on one thread as a gateway would drive it.
 #pragma once
 
-#include <atomic>
-
 #include "bench/samples.hpp"
 #include "pawl/ports/store.hpp"
 
@@ -16,9 +14,5 @@ class StoreSubject final : public Subject {
  private:
   Store& store_;
 };
-
-// Deletes everything past its retention at `now`, as the reaper does, until nothing is left or
-// `stop` says so. Gives back how many rows it deleted.
-Task<std::size_t> reap_all(Store& store, Instant now, const std::atomic<bool>& stop);
 
 }  // namespace pawl::bench

@@ -3,6 +3,7 @@
 #include <boost/asio/executor_work_guard.hpp>
 
 #include "cmd/pawl/node.hpp"
+#include "src/engine/pace.hpp"
 
 namespace pawl::cmd {
 namespace {
@@ -26,7 +27,6 @@ http::SessionLimits limits_of(const config::Limits& limits) {
 }
 
 constexpr int batches_per_pass_max = 20;
-constexpr Duration pause_between_batches = 20ms;  // requests come first
 constexpr std::size_t unknown_rows_max = 10'000;
 
 }  // namespace
@@ -83,21 +83,17 @@ Task<void> Worker::look_after() {
 }
 
 Task<void> Worker::sweep() {
+  Pace pace(clock, stopping_);
   for (int batch = 0; batch < batches_per_pass_max && !stopping_; ++batch) {
+    pace.begin();
     const StoreResult<PassReport> report = co_await engine.sweep();
     if (report) metrics_.waiting_records(static_cast<double>(report->waiting));
     if (!report || report->changed == 0) co_return;
-    co_await clock.sleep_until(clock.now() + pause_between_batches);
+    co_await pace.rest();
   }
 }
 
-Task<void> Worker::reap() {
-  for (int batch = 0; batch < batches_per_pass_max && !stopping_; ++batch) {
-    const StoreResult<PassReport> report = co_await engine.reap();
-    if (!report || report->changed == 0) co_return;
-    co_await clock.sleep_until(clock.now() + pause_between_batches);
-  }
-}
+Task<void> Worker::reap() { static_cast<void>(co_await reap_at_pace(engine, clock, stopping_)); }
 
 Task<void> Worker::count_unknown() {
   if (!engine.time().known()) co_return;

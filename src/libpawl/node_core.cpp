@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "pawl/core/sha256.hpp"
+#include "src/engine/pace.hpp"
 
 namespace pawl::detail {
 namespace {
@@ -52,12 +53,16 @@ NodeCore::NodeCore(OpenedStore opened, NodeOptions options)
   net::co_spawn(context_, deadlines_.run(), net::detached);
   net::co_spawn(context_, keep_leases(), net::detached);
   net::co_spawn(context_, look_after(), net::detached);
-  if (options_.passes) net::co_spawn(context_, sweep_and_reap(), net::detached);
+  if (options_.passes) {
+    net::co_spawn(context_, sweep(), net::detached);
+    net::co_spawn(context_, reap(), net::detached);
+  }
   thread_ = std::thread([this] { context_.run(); });
 }
 
 NodeCore::~NodeCore() {
   flows_.join();
+  stopping_ = true;
   context_.stop();
   thread_.join();
   kept_.clear();
@@ -120,11 +125,18 @@ Task<void> NodeCore::look_after() {
   }
 }
 
-Task<void> NodeCore::sweep_and_reap() {
+Task<void> NodeCore::sweep() {
   for (;;) {
     co_await clock_.sleep_until(clock_.now() + options_.sweep_interval);
     static_cast<void>(co_await engine_.sweep());
-    static_cast<void>(co_await engine_.reap());
+  }
+}
+
+// Beside the sweeper: where much is past its retention it takes its time.
+Task<void> NodeCore::reap() {
+  for (;;) {
+    co_await clock_.sleep_until(clock_.now() + options_.sweep_interval);
+    static_cast<void>(co_await reap_at_pace(engine_, clock_, stopping_));
   }
 }
 

@@ -105,7 +105,8 @@ class NodeCore {
   void demand_other_thread();
   Task<void> keep_leases();
   Task<void> look_after();
-  Task<void> sweep_and_reap();
+  Task<void> sweep();
+  Task<void> reap();
   Task<void> settle_late();
   Task<Done> keep_or_remember(LateEvidence evidence);
   Task<void> keep_remembered();
@@ -121,6 +122,7 @@ class NodeCore {
   std::mutex mutex_;
   std::vector<std::shared_ptr<void>> kept_;  // under mutex_
   std::atomic<Duration::rep> renew_every_;
+  std::atomic<bool> stopping_ = false;
   std::list<Late> late_;
   std::list<LateEvidence> evidence_;  // that could not be written yet
   std::size_t late_bytes_ = 0;

@@ -1,5 +1,8 @@
 #include "src/adapters/sqlite/connection.hpp"
 
+#include <mutex>
+#include <set>
+
 namespace pawl::sqlite {
 namespace {
 
@@ -9,6 +12,33 @@ const char* address(std::string_view bytes) { return bytes.empty() ? "" : bytes.
 SqlError error_of(sqlite3* connection, int fallback) {
   if (connection == nullptr) return {fallback, sqlite3_errstr(fallback)};
   return {sqlite3_extended_errcode(connection), sqlite3_errmsg(connection)};
+}
+
+// The files whose logs this process must not end, however many connections it has to them.
+class KeptLogs {
+ public:
+  void add(std::string path) {
+    const std::lock_guard lock(mutex_);
+    paths_.insert(std::move(path));
+  }
+  bool has(const std::string& path) {
+    const std::lock_guard lock(mutex_);
+    return paths_.contains(path);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string> paths_;
+};
+
+KeptLogs& kept_logs() {
+  static KeptLogs all;
+  return all;
+}
+
+std::string path_of(sqlite3* connection) {
+  const char* path = sqlite3_db_filename(connection, "main");
+  return path == nullptr ? std::string() : std::string(path);
 }
 
 }  // namespace
@@ -72,6 +102,15 @@ Expected<Connection, SqlError> Connection::open(const std::string& path, WhenMis
   sqlite3_busy_timeout(handle, static_cast<int>(options.busy_timeout.count()));
   return connection;
 }
+
+void Connection::Close::operator()(sqlite3* connection) const {
+  if (kept_logs().has(path_of(connection))) {
+    sqlite3_db_config(connection, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  }
+  sqlite3_close_v2(connection);
+}
+
+void Connection::keep_log() const { kept_logs().add(path_of(handle())); }
 
 int Connection::run(const char* sql) {
   return sqlite3_exec(handle(), sql, nullptr, nullptr, nullptr);

@@ -93,9 +93,13 @@ class Connection {
   [[nodiscard]] bool changed_a_row() const { return sqlite3_changes64(handle()) != 0; }
   [[nodiscard]] sqlite3* handle() const { return handle_.get(); }
 
+  // From now on this process leaves the file's log where it is: whoever closes last copies nothing
+  // and deletes nothing, and whoever opens it next copies all of it. Any thread.
+  void keep_log() const;
+
  private:
   struct Close {
-    void operator()(sqlite3* connection) const { sqlite3_close_v2(connection); }
+    void operator()(sqlite3* connection) const;
   };
   explicit Connection(sqlite3* connection) : handle_(connection) {}
 

@@ -11,9 +11,13 @@ namespace {
 struct FaultFile {
   sqlite3_file base;
   sqlite3_file* real;
+  bool is_database;
+  bool was_cut;  // since the last sync
 };
 
-sqlite3_file* real(sqlite3_file* file) { return reinterpret_cast<FaultFile*>(file)->real; }
+FaultFile& ours(sqlite3_file* file) { return *reinterpret_cast<FaultFile*>(file); }
+
+sqlite3_file* real(sqlite3_file* file) { return ours(file).real; }
 
 int close_file(sqlite3_file* file) { return real(file)->pMethods->xClose(real(file)); }
 int read(sqlite3_file* file, void* into, int size, sqlite3_int64 at) {
@@ -26,10 +30,14 @@ int write(sqlite3_file* file, const void* from, int size, sqlite3_int64 at) {
   return real(file)->pMethods->xWrite(real(file), from, size, at);
 }
 int truncate(sqlite3_file* file, sqlite3_int64 size) {
+  ours(file).was_cut = true;
   return real(file)->pMethods->xTruncate(real(file), size);
 }
 int sync(sqlite3_file* file, int flags) {
   if (const int code = faults().on_sync) return code;
+  const bool between = ours(file).is_database && !ours(file).was_cut;
+  ours(file).was_cut = false;
+  if (const int code = faults().on_sync_between; between && code != SQLITE_OK) return code;
   return real(file)->pMethods->xSync(real(file), flags);
 }
 int file_size(sqlite3_file* file, sqlite3_int64* size) {
@@ -67,10 +75,11 @@ int open_file(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags,
   file->pMethods = nullptr;
   if (const int code = faults().on_open) return code;
   auto* below = static_cast<sqlite3_vfs*>(vfs->pAppData);
-  auto* ours = new (file) FaultFile{};
-  ours->real = reinterpret_cast<sqlite3_file*>(ours + 1);
-  const int code = below->xOpen(below, name, ours->real, flags, out_flags);
-  if (ours->real->pMethods != nullptr) ours->base.pMethods = &methods;
+  auto* made = new (file) FaultFile{};
+  made->is_database = (flags & SQLITE_OPEN_MAIN_DB) != 0;
+  made->real = reinterpret_cast<sqlite3_file*>(made + 1);
+  const int code = below->xOpen(below, name, made->real, flags, out_flags);
+  if (made->real->pMethods != nullptr) made->base.pMethods = &methods;
   return code;
 }
 

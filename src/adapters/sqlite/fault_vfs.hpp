@@ -11,6 +11,8 @@ namespace pawl::sqlite {
 struct Faults {
   std::atomic<int> on_write{0};
   std::atomic<int> on_sync{0};
+  // Of the database, and not at the end of a checkpoint, where SQLite has just cut the file.
+  std::atomic<int> on_sync_between{0};
   std::atomic<int> on_read{0};
   std::atomic<int> on_open{0};
   std::atomic<long long> file_bytes_max{no_limit};  // a write past it finds the disk full
@@ -20,6 +22,7 @@ struct Faults {
   void none() {
     on_write = 0;
     on_sync = 0;
+    on_sync_between = 0;
     on_read = 0;
     on_open = 0;
     file_bytes_max = no_limit;

@@ -33,7 +33,8 @@ Statements prepare_all(sqlite3* connection) {
 }
 
 constexpr std::int64_t frame_bytes = 4096 + 24;  // a page and its header
-constexpr std::size_t extension_bytes = std::size_t{1} << 20;
+constexpr int extension_writes = 16;
+constexpr std::size_t extension_bytes = std::size_t{64} << 10;  // of each: SQLite takes < 128 KiB
 constexpr std::int64_t margin_bytes = std::int64_t{256} << 10;
 const std::vector<char>& zeros() {
   static const std::vector<char> some(extension_bytes);
@@ -88,7 +89,8 @@ std::optional<std::string> Session::schema_changed() {
 // hold the write lock, and zeros are no frame. If it fails, the log grows frame by frame.
 void Session::extend_log() {
   const std::int64_t used = log_pages_ * frame_bytes;
-  if (used + margin_bytes < log_bytes_ || log_pages_ > options_.checkpoint_pages) return;
+  if (used + margin_bytes < log_bytes_) return;
+  if (log_pages_ > options_.checkpoint_pages + options_.checkpoint_pages / 4) return;
   sqlite3_file* log = nullptr;
   sqlite3_file_control(connection().handle(), "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
   if (log == nullptr || log->pMethods == nullptr) return;
@@ -97,7 +99,10 @@ void Session::extend_log() {
   log_bytes_ = size;
   if (used + margin_bytes < size) return;
   const int chunk = static_cast<int>(extension_bytes);
-  if (log->pMethods->xWrite(log, zeros().data(), chunk, size) == SQLITE_OK) log_bytes_ += chunk;
+  for (int i = 0; i < extension_writes; ++i) {
+    if (log->pMethods->xWrite(log, zeros().data(), chunk, log_bytes_) != SQLITE_OK) return;
+    log_bytes_ += chunk;
+  }
 }
 
 std::string Session::failed(int code) {

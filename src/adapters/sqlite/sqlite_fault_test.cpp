@@ -229,6 +229,73 @@ TEST_F(SqliteFault, AFileThatWasTakenAwayIsMissedAndNeverMadeAnew) {
   EXPECT_EQ(told(insert(*store, rival)), "theirs");
 }
 
+// Inserts rows until the log was copied so often, or until one is refused.
+int insert_until(SqliteStore& store, std::uint64_t checkpoints) {
+  int inserted = 0;
+  while (store.counts().checkpoints < checkpoints) {
+    const Record next = testing::an_in_progress_record("row-" + std::to_string(inserted));
+    if (told(insert(store, next)) != "mine") break;
+    ++inserted;
+  }
+  return inserted;
+}
+
+int rows_in(const std::string& path) {
+  auto connection = Connection::open(path, WhenMissing::fail, {});
+  return connection ? static_cast<int>(connection->number("SELECT count(*) FROM keys").value_or(-1))
+                    : -1;
+}
+
+Options with_small_log(Options options) {
+  options.checkpoint_pages = 64;
+  return options;
+}
+
+TEST_F(SqliteFault, AYoungLogIsMadeLongerAheadOfNeed) {
+  const auto store = opened(directory_.file(), faulty());
+  const std::string log = directory_.file() + "-wal";
+  ASSERT_EQ(told(insert(*store, record_)), "mine");  // SQLite makes it
+  ASSERT_EQ(told(insert(*store, record_)), "mine");
+  const auto made = std::filesystem::file_size(log);
+  EXPECT_GE(made, std::uintmax_t{1} << 20);
+  for (int i = 0; i < 10; ++i) {
+    const Record next = testing::an_in_progress_record("row-" + std::to_string(i));
+    ASSERT_EQ(told(insert(*store, next)), "mine");
+  }
+  EXPECT_EQ(std::filesystem::file_size(log), made);
+}
+
+TEST_F(SqliteFault, TheLogIsCopiedBesideTheWriterAndStartsOver) {
+  const auto store = opened(directory_.file(), with_small_log(faulty()));
+  const int inserted = insert_until(*store, 20);
+  EXPECT_EQ(store->trouble(), std::nullopt);
+  EXPECT_EQ(rows_in(directory_.file()), inserted);
+  // A fresh log is made longer ahead of need by 1 MiB; one that never started over would be longer.
+  EXPECT_LE(std::filesystem::file_size(directory_.file() + "-wal"), std::uintmax_t{3} << 20);
+}
+
+// SQLite believes that the pages are in the database, and they may not be: only the log has them.
+TEST_F(SqliteFault, PagesThatMayNeverHaveReachedTheDiskAreCopiedAgainByTheNextProcess) {
+  int inserted = 0;
+  {
+    const auto store = opened(directory_.file(), with_small_log(faulty()));
+    std::filesystem::copy_file(directory_.file(), directory_.file("before"));
+    faults().on_sync_between = SQLITE_IOERR_FSYNC;
+    inserted = insert_until(*store, 1000);
+    ASSERT_TRUE(store->trouble());
+    EXPECT_THAT(*store->trouble(), AllOf(HasSubstr(directory_.file()), HasSubstr("restart Pawl")));
+    faults().none();
+    EXPECT_EQ(told(insert(*store, record_)), "unavailable") << "a second sync proves nothing";
+  }
+  ASSERT_TRUE(std::filesystem::exists(directory_.file() + "-wal")) << "closing must not end it";
+  // The disk has taken none of it. Written in place: another file would be another store.
+  std::filesystem::copy_file(directory_.file("before"), directory_.file(),
+                             std::filesystem::copy_options::overwrite_existing);
+  const auto again = opened(directory_.file());
+  EXPECT_EQ(rows_in(directory_.file()), inserted);
+  EXPECT_EQ(told(insert(*again, record_)), "mine");
+}
+
 TEST_F(SqliteFault, ARowThatCannotBeUnderstoodConcernsItsKeyAlone) {
   const auto store = opened(directory_.file());
   const std::vector<Record> all = rows({"a", "strange", "b"});

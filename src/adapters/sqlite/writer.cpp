@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "src/adapters/sqlite/transaction.hpp"
-
 namespace pawl::sqlite {
 namespace {
 
@@ -13,8 +11,10 @@ constexpr std::chrono::milliseconds gather_max{5};
 }  // namespace
 
 Writer::Writer(const Database& database, const Options& options, Health& health)
-    : options_(options),
+    : database_(database),
+      options_(options),
       health_(health),
+      checkpointer_(database, options),
       session_(database, options, options.cache_bytes),
       next_checkpoint_(options.checkpoint_pages),
       thread_([this] { loop(); }) {}
@@ -55,7 +55,7 @@ void Writer::loop() {
   for (;;) {
     switch (take(batch)) {
       case Woken::to_stop: return;
-      case Woken::to_probe: note(probe(session_, options_.clock())); break;
+      case Woken::to_probe: note(lost_ ? lost_ : probe(session_, options_.clock())); break;
       case Woken::by_work: perform(batch); break;
     }
     checkpoint();
@@ -107,7 +107,7 @@ Writer::Woken Writer::take(std::vector<Write*>& batch) {
 
 void Writer::perform(std::span<Write* const> batch) {
   const Steady::time_point start = Steady::now();
-  const Transacted done = write_all(session_, batch, options_.clock());
+  const Transacted done = write(batch);
   last_commit_ = Steady::now() - start;
   note(done.trouble);
   {
@@ -126,6 +126,12 @@ void Writer::perform(std::span<Write* const> batch) {
   waiting::wake(std::move(waiters), resumptions_);  // from here on the writes may be gone
 }
 
+Transacted Writer::write(std::span<Write* const> batch) {
+  if (!lost_) return write_all(session_, batch, options_.clock());
+  for (Write* refused : batch) refused->error = StoreError::unavailable;
+  return {.commits = 0, .trouble = lost_};
+}
+
 void Writer::note(const std::optional<std::string>& trouble) {
   if (trouble) {
     health_.trouble(Part::writer, *trouble);
@@ -135,21 +141,49 @@ void Writer::note(const std::optional<std::string>& trouble) {
   in_trouble_ = trouble.has_value();
 }
 
-// On this thread, after the callers were answered. (On a thread of its own it was no faster: the
-// disk is the same, and a writer that never pauses keeps such a checkpoint from ever catching up.)
-// PASSIVE waits for nobody; if some reader keeps the log from starting over for long, RESTART waits
-// for it.
+// The bulk of the log is copied beside us. Twice or more if need be: what came meanwhile is less
+// each time. The last bit we copy ourselves, because the log starts over only when all of it is
+// copied and nobody is adding to it.
 void Writer::checkpoint() {
   const int pages = session_.log_pages();
   if (in_trouble_ || pages < next_checkpoint_ || session_.ready()) return;
+  const Checkpointer::Progress beside = checkpointer_.progress();
+  if (beside.busy) return;
+  const int left = pages - beside.copied;
   const bool too_long = pages >= 4 * options_.checkpoint_pages;
+  if (beside.lost) {
+    lost_ =
+        explain(database_.path, {SQLITE_IOERR_FSYNC, "the disk did not take all of the database"});
+    lost_->append(". All that was committed is in its log: restart Pawl, and it is copied again.");
+    note(lost_);
+  } else if (beside.failed || too_long || left <= options_.checkpoint_pages / 16) {
+    finish_checkpoint();
+  } else if (beside.copied == copied_before_) {  // some reader is in its way
+    put_off_checkpoint();
+  } else {
+    copied_before_ = beside.copied;
+    checkpointer_.start();
+  }
+}
+
+void Writer::put_off_checkpoint() {
+  next_checkpoint_ = session_.log_pages() + options_.checkpoint_pages / 4;
+  copied_before_ = -1;
+}
+
+// PASSIVE waits for nobody; if some reader keeps the log from starting over for long, RESTART waits
+// for it.
+void Writer::finish_checkpoint() {
+  const bool too_long = session_.log_pages() >= 4 * options_.checkpoint_pages;
   const int mode = too_long ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE;
   int in_log = 0;
   int copied = 0;
   const int code =
       sqlite3_wal_checkpoint_v2(session_.connection().handle(), nullptr, mode, &in_log, &copied);
   const bool complete = code == SQLITE_OK && in_log == copied;
-  next_checkpoint_ = complete ? options_.checkpoint_pages : pages + options_.checkpoint_pages / 4;
+  put_off_checkpoint();
+  if (complete) next_checkpoint_ = options_.checkpoint_pages;
+  checkpointer_.forget();
   // What was committed stays so. A lack of room shows again when the log itself cannot grow.
   if (code != SQLITE_OK && primary_code(code) != SQLITE_BUSY) note(session_.failed(code));
   const std::lock_guard lock(mutex_);

@@ -13,8 +13,9 @@
 #include <thread>
 #include <vector>
 
+#include "src/adapters/sqlite/checkpointer.hpp"
 #include "src/adapters/sqlite/health.hpp"
-#include "src/adapters/sqlite/writes.hpp"
+#include "src/adapters/sqlite/transaction.hpp"
 
 namespace pawl::sqlite {
 
@@ -55,9 +56,13 @@ class Writer {
   void linger();
   Woken take(std::vector<Write*>& batch);
   void perform(std::span<Write* const> batch);
+  Transacted write(std::span<Write* const> batch);
   void note(const std::optional<std::string>& trouble);
   void checkpoint();
+  void finish_checkpoint();
+  void put_off_checkpoint();
 
+  const Database& database_;
   const Options& options_;
   Health& health_;
 
@@ -70,9 +75,13 @@ class Writer {
   std::atomic<bool> has_work_{false};  // a hint that needs no mutex_
 
   // The thread's own.
+  Checkpointer checkpointer_;
   Session session_;
   bool in_trouble_ = false;
-  int next_checkpoint_;              // at so many pages of log
+  std::optional<std::string>
+      lost_;                // why nothing is written any more until the process starts anew
+  int next_checkpoint_;     // at so many pages of log
+  int copied_before_ = -1;  // when the checkpointer last started
   Steady::duration last_commit_{0};  // how long it took
   std::thread thread_;               // last: it uses all of the above
 };
