@@ -3,11 +3,10 @@
 #include <fcntl.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <functional>
 
 #include "pawl/core/check.hpp"
 
@@ -26,34 +25,7 @@ bool is(const char* sqlstate, std::string_view code) {
   return sqlstate != nullptr && sqlstate == code;
 }
 
-// A COMMIT may hang for minutes where a synchronous standby is gone: nothing on the server ends
-// that.
-class Alarm {
- public:
-  Alarm(net::any_io_executor executor, Deadline deadline, std::function<void()> ring)
-      : timer_(std::move(executor), deadline), armed_(std::make_shared<bool>(true)) {
-    timer_.async_wait([armed = armed_, ring = std::move(ring)](boost::system::error_code error) {
-      if (!error && *armed) ring();
-    });
-  }
-  ~Alarm() { *armed_ = false; }  // one that has just gone off means nothing any more
-  Alarm(const Alarm&) = delete;
-  Alarm& operator=(const Alarm&) = delete;
-
- private:
-  net::steady_timer timer_;
-  std::shared_ptr<bool> armed_;
-};
-
 }  // namespace
-
-// One exchange on its way.
-struct Connection::Sent {
-  std::uint64_t number = 0;
-  bool direct = false;  // with statements that stay prepared
-  // What its results belong to, in order: a statement being prepared, or its rows.
-  std::vector<std::optional<StatementId>> expected;
-};
 
 std::optional<std::string_view> Rows::field(int row, std::size_t column) const {
   const int number = static_cast<int>(column);
@@ -67,7 +39,7 @@ std::optional<std::string_view> Rows::field(int row, std::size_t column) const {
 Connection::Connection(net::any_io_executor executor, PGconn* connection, SessionFacts facts,
                        const Statements& statements)
     : socket_(executor),
-      changed_(executor),
+      timer_(executor),
       connection_(connection, PQfinish),
       facts_(std::move(facts)),
       statements_(statements) {
@@ -80,7 +52,6 @@ Connection::Connection(net::any_io_executor executor, PGconn* connection, Sessio
 
 bool Connection::alive() {
   if (!usable_ || PQstatus(connection_.get()) == CONNECTION_BAD) return false;
-  if (under_way_ > 0) return true;  // the answer will tell
   pollfd readable{PQsocket(connection_.get()), POLLIN, 0};
   if (::poll(&readable, 1, 0) == 0) return true;  // silence is normal between exchanges
   // A notice, or the end. Asking tells; a server that went away while we were idle is found here,
@@ -89,15 +60,7 @@ bool Connection::alive() {
   return usable_;
 }
 
-// A second one may follow where nothing depends on how the first one ends: not while the server is
-// still learning statements or settings, and not through a pooler, which may change the server
-// between two transactions.
-bool Connection::has_room() const {
-  if (under_way_ == 0) return true;
-  return under_way_ == 1 && facts_.direct && settings_stay_ && !preparing_;
-}
-
-bool Connection::send(Sent& sent, const Query& query) {
+bool Connection::send(const Query& query) {
   std::vector<TypeId> types;
   std::vector<const char*> values;
   std::vector<int> lengths;
@@ -111,34 +74,27 @@ bool Connection::send(Sent& sent, const Query& query) {
   const int count = static_cast<int>(values.size());
   const Statement& statement = statements_[query.statement];
   PGconn* connection = connection_.get();
-  if (!sent.direct) {
-    sent.expected.emplace_back(std::nullopt);
+  if (!facts_.direct) {
+    expected_.emplace_back(std::nullopt);
     return PQsendQueryParams(connection, statement.sql.c_str(), count, types.data(), values.data(),
                              lengths.data(), formats.data(), binary) == 1;
   }
-  if (!prepared_.test(static_cast<std::size_t>(query.statement))) {
-    preparing_ = true;
-    sent.expected.emplace_back(query.statement);
+  const bool on_its_way =
+      std::ranges::find(expected_, std::optional(query.statement)) != expected_.end();
+  if (!prepared_.test(static_cast<std::size_t>(query.statement)) && !on_its_way) {
+    expected_.emplace_back(query.statement);
     if (PQsendPrepare(connection, statement.name.c_str(), statement.sql.c_str(), count,
                       types.data()) != 1) {
       return false;
     }
   }
-  sent.expected.emplace_back(std::nullopt);
+  expected_.emplace_back(std::nullopt);
   return PQsendQueryPrepared(connection, statement.name.c_str(), count, values.data(),
                              lengths.data(), formats.data(), binary) == 1;
 }
 
-bool Connection::send_all(Sent& sent, const std::vector<Query>& queries) {
-  preparing_ = false;
-  if (!send(sent, beginning())) return false;
-  for (const Query& query : queries) {
-    if (!send(sent, query)) return false;
-  }
-  return PQpipelineSync(connection_.get()) == 1;
-}
-
 Task<bool> Connection::wait_readable() {
+  if (overdue_) co_return false;
   const auto [error] = co_await socket_.async_wait(Wait::wait_read, quietly);
   co_return !error && PQconsumeInput(connection_.get()) == 1;
 }
@@ -147,7 +103,7 @@ Task<bool> Connection::flush() {
   for (;;) {
     const int left = PQflush(connection_.get());
     if (left == 0) co_return true;
-    if (left < 0) co_return false;
+    if (left < 0 || overdue_) co_return false;
     // Both ways: a server whose answers nobody takes stops reading.
     const auto woken = co_await (socket_.async_wait(Wait::wait_write, quietly) ||
                                  socket_.async_wait(Wait::wait_read, quietly));
@@ -159,43 +115,53 @@ Task<bool> Connection::flush() {
 
 // A null pointer: the connection is broken.
 Task<PGresult*> Connection::next_result() {
-  for (;;) {
+  for (int ends = 0; ends < 2; ++ends) {
     while (PQisBusy(connection_.get()) != 0) {
       const bool read = co_await wait_readable();
       if (!read) co_return nullptr;
     }
     PGresult* result = PQgetResult(connection_.get());
     if (result != nullptr) co_return result;  // else: the end of one statement's results
-    if (PQstatus(connection_.get()) == CONNECTION_BAD) co_return nullptr;
+    if (PQstatus(connection_.get()) == CONNECTION_BAD) break;
   }
+  co_return nullptr;  // two ends in a row: libpq expects nothing more, and we do
 }
 
-// Whoever else waits for this connection finds out now.
-Connection::Reply Connection::broken(const char* why) {
+// A COMMIT may hang for minutes where a synchronous standby is gone: nothing on the server ends
+// that.
+void Connection::arm(Deadline deadline) {
+  overdue_ = false;
+  timer_.expires_at(deadline);
+  timer_.async_wait(
+      [weak = weak_from_this(), number = ++exchanges_](boost::system::error_code error) {
+        const std::shared_ptr<Connection> self = weak.lock();
+        if (error || !self || self->exchanges_ != number) return;
+        // Kept: at this very moment there may be nothing to cancel, and the next wait begins.
+        self->overdue_ = true;
+        self->socket_.cancel();
+      });
+}
+
+Expected<std::vector<Rows>, Failure> Connection::broken(const char* why) {
   usable_ = false;
+  timer_.cancel();
   const std::string said = PQerrorMessage(connection_.get());
-  boost::system::error_code ignored;
-  socket_.cancel(ignored);
   return Unexpected{Failure{Failure::Kind::broken, {}, said.empty() ? why : said, false}};
 }
 
-Connection::Reply Connection::not_sent() const {
-  const char* said = PQerrorMessage(connection_.get());
-  return Unexpected{Failure{Failure::Kind::not_sent, {}, said, false}};
-}
-
-Failure Connection::refused(PGresult* error, const Sent& sent) {
+Expected<std::vector<Rows>, Failure> Connection::refused(PGresult* error) {
   const char* sqlstate = PQresultErrorField(error, PG_DIAG_SQLSTATE);
   // A pooler that hid itself, or a schema that changed under a prepared statement: do without.
   const bool stale = is(sqlstate, "26000") || is(sqlstate, "42P05") || is(sqlstate, "0A000");
+  const bool send_again = stale && facts_.direct;
   if (stale) {
     facts_.direct = false;
     settings_stay_ = false;  // they were another session's
   }
   // It was the primary once. The next connection is looked for from scratch.
   if (is(sqlstate, "25006")) usable_ = false;
-  return Failure{Failure::Kind::refused, sqlstate == nullptr ? "" : sqlstate,
-                 PQresultErrorMessage(error), stale && sent.direct};
+  return Unexpected{Failure{Failure::Kind::refused, sqlstate == nullptr ? "" : sqlstate,
+                            PQresultErrorMessage(error), send_again}};
 }
 
 // The settings that every batch needs. Behind a pooler they are made anew for each transaction; on
@@ -206,43 +172,22 @@ Query Connection::beginning() const {
                {text_parameter(lock_timeout), text_parameter(facts_.synchronous_commit)}};
 }
 
-Task<Connection::Reply> Connection::exchange(std::vector<Query> queries, Deadline deadline) {
-  while (usable_ && !has_room() && std::chrono::steady_clock::now() < deadline) {
-    co_await changed_.wait(deadline);
-  }
-  if (!has_room()) co_return not_sent();
+Task<Expected<std::vector<Rows>, Failure>> Connection::exchange(std::vector<Query> queries,
+                                                                Deadline deadline) {
+  using Reply = Expected<std::vector<Rows>, Failure>;
   if (!alive()) {
     usable_ = false;
-    co_return not_sent();
+    const char* said = PQerrorMessage(connection_.get());
+    co_return Reply(Unexpected{Failure{Failure::Kind::not_sent, {}, said, false}});
   }
-  Sent sent{.number = ++sent_, .direct = facts_.direct, .expected = {}};
-  ++under_way_;
-  const std::weak_ptr<Connection> weak = weak_from_this();
-  const Alarm alarm(socket_.get_executor(), deadline, [weak] {
-    if (const std::shared_ptr<Connection> self = weak.lock()) self->socket_.cancel();
-  });
-  Reply reply = Unexpected{Failure{}};
-  if (send_all(sent, queries)) {
-    reply = co_await answer_to(sent);
-  } else {
-    reply = broken("could not send");
-  }
-  --under_way_;
-  changed_.notify();
-  co_return reply;
-}
-
-Task<Connection::Reply> Connection::answer_to(const Sent& sent) {
+  expected_.clear();
+  bool sent = send(beginning());
+  for (const Query& query : queries) sent = sent && send(query);
+  sent = sent && PQpipelineSync(connection_.get()) == 1;
+  if (!sent) co_return broken("could not send");
+  arm(deadline);
   const bool flushed = co_await flush();
   if (!flushed) co_return broken("deadline passed while sending");
-  while (usable_ && answered_ + 1 != sent.number) co_await changed_.wait();
-  if (!usable_) co_return broken("the connection broke before the answer came");
-  Reply reply = co_await results_of(sent);
-  answered_ = sent.number;
-  co_return reply;
-}
-
-Task<Connection::Reply> Connection::results_of(const Sent& sent) {
   std::vector<Rows> rows;
   std::optional<Failure> failure;
   for (std::size_t position = 0;;) {
@@ -252,8 +197,8 @@ Task<Connection::Reply> Connection::results_of(const Sent& sent) {
     switch (PQresultStatus(result)) {
       case PGRES_TUPLES_OK:
       case PGRES_COMMAND_OK: {
-        PAWL_CHECK(position < sent.expected.size());
-        const std::optional<StatementId> parsed = sent.expected[position++];
+        PAWL_CHECK(position < expected_.size());
+        const std::optional<StatementId> parsed = expected_[position++];
         if (parsed) {
           prepared_.set(static_cast<std::size_t>(*parsed));
         } else {
@@ -262,16 +207,18 @@ Task<Connection::Reply> Connection::results_of(const Sent& sent) {
         break;
       }
       case PGRES_PIPELINE_SYNC:
+        timer_.cancel();
+        ++exchanges_;  // a timer that has just fired means nothing any more
         if (failure) co_return Reply(Unexpected{std::move(*failure)});
         settings_stay_ = facts_.direct;  // committed: no rollback takes them back
         co_return Reply(std::move(rows));
       case PGRES_PIPELINE_ABORTED: break;
       default:
         if (PQstatus(connection_.get()) == CONNECTION_BAD) co_return broken("connection lost");
-        failure = refused(result, sent);
+        failure = refused(result).error();
         // Everything had been done and the commit itself failed: on a distributed server that may
         // leave it in doubt.
-        if (position == sent.expected.size()) failure->kind = Failure::Kind::broken;
+        if (position == expected_.size()) failure->kind = Failure::Kind::broken;
     }
   }
 }

@@ -5,6 +5,8 @@
 
 #include <bitset>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,11 +15,12 @@
 
 #include "pawl/core/expected.hpp"
 #include "pawl/ports/task.hpp"
-#include "src/adapters/postgres/signal.hpp"
 #include "src/adapters/postgres/statements.hpp"
 #include "src/adapters/postgres/wire.hpp"
 
 namespace pawl::postgres {
+
+using Deadline = std::chrono::steady_clock::time_point;
 
 struct Query {
   StatementId statement;
@@ -65,44 +68,33 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  using Reply = Expected<std::vector<Rows>, Failure>;
-
   // Sends all queries as one transaction and waits until it is committed: one round trip. The first
-  // result is that of `begin`, which is put in front. A second exchange may be under way at the
-  // same time: it reaches the server before the answer to the first has left it. Answers come first
-  // in, first out; if the connection breaks, all that was sent is in doubt.
-  Task<Reply> exchange(std::vector<Query> queries, Deadline deadline);
-
-  // Whether an exchange would be sent at once.
-  [[nodiscard]] bool has_room() const;
+  // result is that of `begin`, which is put in front. One exchange at a time.
+  Task<Expected<std::vector<Rows>, Failure>> exchange(std::vector<Query> queries,
+                                                      Deadline deadline);
 
   // False once broken; then it is only good for being destroyed. Looks at the socket.
   [[nodiscard]] bool alive();
 
  private:
-  struct Sent;
-
   [[nodiscard]] Query beginning() const;
-  bool send(Sent& sent, const Query& query);
-  bool send_all(Sent& sent, const std::vector<Query>& queries);
-  Task<Reply> answer_to(const Sent& sent);
-  Task<Reply> results_of(const Sent& sent);
+  bool send(const Query& query);
   Task<bool> flush();
   Task<PGresult*> next_result();
   Task<bool> wait_readable();
-  Reply broken(const char* why);
-  Reply not_sent() const;
-  Failure refused(PGresult* error, const Sent& sent);
+  void arm(Deadline deadline);
+  Expected<std::vector<Rows>, Failure> broken(const char* why);
+  Expected<std::vector<Rows>, Failure> refused(PGresult* error);
 
   boost::asio::posix::stream_descriptor socket_;
-  Signal changed_;  // an exchange has ended
+  boost::asio::steady_timer timer_;
   std::unique_ptr<PGconn, decltype(&PQfinish)> connection_;
   SessionFacts facts_;
   const Statements& statements_;
-  std::uint64_t sent_ = 0;      // exchanges, by number
-  std::uint64_t answered_ = 0;  // whose turn it is to be answered: the next
-  int under_way_ = 0;
-  bool preparing_ = false;  // the last exchange that was sent brought statements along
+  // What the results of this exchange belong to, in order: a statement being prepared, or its rows.
+  std::vector<std::optional<StatementId>> expected_;
+  std::uint64_t exchanges_ = 0;
+  bool overdue_ = false;  // this exchange: its deadline has passed
   std::bitset<statements_count> prepared_;
   bool settings_stay_ = false;  // made for the session, not for each transaction
   bool usable_ = true;

@@ -1,7 +1,8 @@
 #include "src/adapters/postgres/lane.hpp"
 
 #include <algorithm>
-#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include "src/adapters/postgres/failures.hpp"
 
@@ -10,18 +11,11 @@ namespace {
 
 namespace net = boost::asio;
 
-constexpr std::size_t batches_max = 2;
-// So many rows cost the server hardly more, each, than any larger number. Fewer are better joined
-// by what arrives until the batch before them is done.
-constexpr std::size_t worth_following = 32;
 constexpr std::chrono::milliseconds gather_max{2};
 // Longer than nearly all batches take; shorter than one waits for a row that somebody holds.
 constexpr std::chrono::milliseconds stuck_after{20};
 
-// A batch that throws is a bug, and without it its callers would hang: stop.
-void batch_ended(std::exception_ptr failure) {
-  if (failure) std::rethrow_exception(failure);
-}
+constexpr auto quietly = net::as_tuple(net::use_awaitable);
 
 void answer_all(const Writes& batch, StoreError error) {
   for (const auto& write : batch) {
@@ -40,12 +34,12 @@ Lane::Lane(const LinkContext& context, WriteQueue& queue, BusyKeys& busy, Finish
       released_(std::move(released)),
       stands_by_for_(stands_by_for),
       link_(context),
-      changed_(context.executor) {}
+      idle_(context.executor) {}
 
 void Lane::stop() {
   stopped_ = true;
   link_.stop();
-  changed_.notify();
+  idle_.cancel();
 }
 
 Deadline Lane::deadline() const {
@@ -57,16 +51,14 @@ bool Lane::stuck() const {
 }
 
 bool Lane::has_turn() const {
-  if (queue_.empty() || (stands_by_for_ != nullptr && !stands_by_for_->stuck())) return false;
-  if (batches_under_way_ == 0) return true;
-  return batches_under_way_ < batches_max && queue_.size() >= worth_following;
+  return !queue_.empty() && (stands_by_for_ == nullptr || stands_by_for_->stuck());
 }
 
 // A lane that stands by looks again by itself: nobody tells it that nothing happens.
 Task<void> Lane::rest() {
   const bool watching = stands_by_for_ != nullptr && !queue_.empty();
-  co_await changed_.wait(watching ? std::chrono::steady_clock::now() + stuck_after
-                                  : Deadline::max());
+  idle_.expires_at(watching ? std::chrono::steady_clock::now() + stuck_after : Deadline::max());
+  co_await idle_.async_wait(quietly);
 }
 
 Task<void> Lane::run() {
@@ -79,34 +71,24 @@ Task<void> Lane::run() {
     // Connected first, taken then: what waits for a server that is away runs into its own deadline.
     const std::shared_ptr<Connection> connection = co_await link_.get(Deadline::max());
     if (!connection) continue;
-    if (!connection->has_room()) {
-      co_await rest();
-      continue;
-    }
     co_await gather();
     if (stopped_) break;
     Writes batch = queue_.take();
-    if (batch.empty()) {  // all that waits is about keys that are on their way already
-      if (batches_under_way_ == 0) nowhere_since_.reset();
+    nowhere_since_.reset();
+    if (batch.empty()) {  // all that waits is about keys that another lane has on its way
       co_await rest();
       continue;
     }
-    ++batches_under_way_;
-    net::co_spawn(context_.executor, carry(std::move(batch)), batch_ended);
+    const std::uint64_t number = batch.front()->batch;
+    const Deadline start = std::chrono::steady_clock::now();
+    nowhere_since_ = start;
+    co_await write(batch);
+    finish(batch, number);
+    const Deadline end = std::chrono::steady_clock::now();
+    nowhere_since_.reset();
+    rows_before_ = batch.size();
+    gather_until_ = end + std::min<Deadline::duration>((end - start) / 4, gather_max);
   }
-}
-
-Task<void> Lane::carry(Writes batch) {
-  const Deadline start = std::chrono::steady_clock::now();
-  co_await write(batch);
-  finish(batch);
-  const Deadline end = std::chrono::steady_clock::now();
-  --batches_under_way_;
-  nowhere_since_.reset();
-  if (batches_under_way_ > 0) nowhere_since_ = end;
-  rows_before_ = batch.size();
-  gather_until_ = end + std::min<Deadline::duration>((end - start) / 4, gather_max);
-  changed_.notify();
 }
 
 // The callers of the last batch were woken together and most come back at once. A batch that
@@ -117,13 +99,15 @@ Task<void> Lane::gather() {
   if (rows_before_ < 2) co_return;
   while (!stopped_ && queue_.size() < rows_before_ &&
          std::chrono::steady_clock::now() < gather_until_) {
-    co_await changed_.wait(gather_until_);
+    idle_.expires_at(gather_until_);
+    co_await idle_.async_wait(quietly);
   }
 }
 
-void Lane::finish(const Writes& batch) {
+// What went back to the queue may be in another lane's batch by now: its key is that one's.
+void Lane::finish(const Writes& batch, std::uint64_t number) {
   for (const auto& write : batch) {
-    if (!write->queued) busy_.erase(write->identity);
+    if (!write->queued && write->batch == number) busy_.erase(write->identity);
   }
   released_();
 }

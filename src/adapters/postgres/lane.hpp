@@ -1,9 +1,10 @@
-// A lane: one connection that writes batch after batch. What arrives while batches commit becomes
-// the next one, whatever its kind; a lone write goes at once. Where much arrives, a second batch
-// follows while the first is under way: the server need not wait for us.
+// A lane: one connection that writes one batch after the other. What arrives while a batch commits
+// becomes the next one, whatever its kind; a lone write goes at once.
 #pragma once
 
+#include <boost/asio/steady_timer.hpp>
 #include <functional>
+#include <optional>
 #include <random>
 
 #include "src/adapters/postgres/batch.hpp"
@@ -21,7 +22,7 @@ class Lane {
 
   // Runs until stopped.
   Task<void> run();
-  void wake() { changed_.notify(); }
+  void wake() { idle_.cancel(); }
   void stop();
 
  private:
@@ -29,13 +30,12 @@ class Lane {
   [[nodiscard]] bool has_turn() const;
   Task<void> rest();
   Task<void> gather();
-  Task<void> carry(Writes batch);
   Task<void> write(Writes batch);
   Task<void> attempt(Connection& connection, const Writes& batch, Writes& split);
   Task<void> clear_up(Connection& connection, Writes unclear);
   void fail(const Writes& batch, const Failure& failure, Writes& split);
   void go_again(const Writes& writes);
-  void finish(const Writes& batch);
+  void finish(const Writes& batch, std::uint64_t number);
   [[nodiscard]] Deadline deadline() const;
 
   LinkContext context_;
@@ -45,10 +45,10 @@ class Lane {
   std::function<void()> released_;
   const Lane* stands_by_for_;
   Link link_;
-  Signal changed_;
-  std::size_t batches_under_way_ = 0;
-  std::optional<Deadline> nowhere_since_;  // while there is work: when it last got somewhere
-  std::size_t rows_before_ = 0;            // of the last batch
+  boost::asio::steady_timer idle_;
+  std::optional<Deadline>
+      nowhere_since_;            // while there is work: since when it waits, or is written
+  std::size_t rows_before_ = 0;  // of the last batch
   Deadline gather_until_{};
   bool stopped_ = false;
 };

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include "src/adapters/postgres/run_on.hpp"
 
@@ -107,7 +109,7 @@ Link::Link(LinkContext context) : context_(context), changed_(context.executor) 
 
 void Link::stop() {
   stopped_ = true;
-  changed_.notify();
+  changed_.cancel();
 }
 
 // Doubles from 20 ms to 1 s; half of it is chance, so that nodes do not come back in step.
@@ -131,7 +133,12 @@ Task<void> Link::connect() {
     context_.health.bad("PostgreSQL: " + established.error());
   }
   connecting_ = false;
-  changed_.notify();
+  changed_.cancel();
+}
+
+Task<void> Link::wait(Deadline until) {
+  changed_.expires_at(until);
+  co_await changed_.async_wait(net::as_tuple(net::use_awaitable));
 }
 
 Task<std::shared_ptr<Connection>> Link::get(Deadline deadline) {
@@ -148,10 +155,10 @@ Task<std::shared_ptr<Connection>> Link::get(Deadline deadline) {
       net::co_spawn(context_.executor, connect(), rethrow);
     }
     while (connecting_ && !stopped_ && std::chrono::steady_clock::now() < deadline) {
-      co_await changed_.wait(deadline);
+      co_await wait(deadline);
     }
     if (connection_ || connecting_) continue;
-    co_await changed_.wait(std::min(std::chrono::steady_clock::now() + pause(), deadline));
+    co_await wait(std::min(std::chrono::steady_clock::now() + pause(), deadline));
   }
   co_return nullptr;
 }

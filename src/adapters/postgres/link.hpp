@@ -1,6 +1,7 @@
 // A place for one connection: made when it is needed, and again when it broke.
 #pragma once
 
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <memory>
 #include <mutex>
@@ -52,7 +53,7 @@ class Link {
   explicit Link(LinkContext context);
 
   // A connection that was alive just now. Tries with growing, jittered pauses until `deadline`;
-  // then, or once stopped, nothing.
+  // then, or once stopped, nothing. One caller at a time.
   Task<std::shared_ptr<Connection>> get(Deadline deadline);
 
   // Wakes whoever waits in `get`, for good.
@@ -60,10 +61,11 @@ class Link {
 
  private:
   Task<void> connect();
+  Task<void> wait(Deadline until);
   std::chrono::milliseconds pause();
 
   LinkContext context_;
-  Signal changed_;  // an attempt to connect has ended
+  boost::asio::steady_timer changed_;  // cancelled when an attempt to connect has ended
   std::shared_ptr<Connection> connection_;
   bool connecting_ = false;
   int failures_ = 0;

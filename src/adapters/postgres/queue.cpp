@@ -81,6 +81,7 @@ bool WriteQueue::may_join(const Write& write, const Joined& joined) const {
 }
 
 Writes WriteQueue::take() {
+  const std::uint64_t number = ++batches_;
   Writes batch;
   Joined joined;
   BusyKeys passed_over;  // the writes of one key stay in their order
@@ -97,6 +98,7 @@ Writes WriteQueue::take() {
     bytes += write->bytes;
     joined.emplace(write->identity, write->kind);
     write->queued = false;
+    write->batch = number;
     batch.push_back(std::move(write));
   }
   waiting_ = std::move(rest);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -54,6 +55,7 @@ struct Write {
   std::size_t bytes = 0;
   std::chrono::steady_clock::time_point give_up_at;  // if it is still queued then
   bool queued = false;
+  std::uint64_t batch = 0;  // the last one that took it
   std::optional<StoreResult<Written>> result;
   std::shared_ptr<Call> call;
 
@@ -96,6 +98,7 @@ class WriteQueue {
   const Options& options_;
   BusyKeys& busy_;
   std::deque<std::shared_ptr<Write>> waiting_;
+  std::uint64_t batches_ = 0;
 };
 
 }  // namespace pawl::postgres
