@@ -85,11 +85,15 @@ void while_reaping(Report& report, const Plan& plan, Bed& bed) {
   std::printf("%s: adding %ld expired rows ...\n", bed.name.c_str(), plan.reaped);
   std::fflush(stdout);
   bed.fill(plan.reaped, true);
-  const Seconds seconds(plan.seconds * plan.turns);
-  const Samples quiet = bed.ours.run(plan.callers, seconds);
-  Reaper reaper(bed.store);
-  const Samples busy = bed.ours.run(plan.callers, seconds);
-  const std::size_t deleted = reaper.stop();
+  Samples quiet;
+  Samples busy;
+  std::size_t deleted = 0;
+  for (int turn = 0; turn < plan.turns; ++turn) {
+    quiet.add(bed.ours.run(plan.callers, Seconds(plan.seconds)));
+    Reaper reaper(bed.store);
+    busy.add(bed.ours.run(plan.callers, Seconds(plan.seconds)));
+    deleted += reaper.stop();
+  }
   report.add(bed.name + ", reaper quiet", quiet);
   report.add(bed.name + ", reaper deleted " + std::to_string(deleted), busy);
   report.ratio(bed.name + ": callers' p99, reaping / quiet",
