@@ -11,11 +11,11 @@
 namespace pawl::bench {
 namespace {
 
-constexpr const char* columns_but_the_key =
+constexpr const char* copied_columns =
     "fingerprint, status, fence, owner, attempt, recovery_point, locked_at, locked_until,"
     " reconcile_after, method, path, route, request, response_code, response_headers,"
     " response_body, response_schema_version, resource_type, resource_id, last_error, policy,"
-    " created_at, completed_at, expires_at";
+    " created_at, completed_at";
 
 Instant wall_now() { return std::chrono::floor<Duration>(std::chrono::system_clock::now()); }
 
@@ -49,20 +49,21 @@ void execute(sqlite3* database, const std::string& sql) {
 }  // namespace
 
 // In the order of their keys, so that it takes minutes and not hours; the keys are random all the
-// same, and whoever comes later finds full pages everywhere.
+// same, and whoever comes later finds full pages everywhere. They expire in another order, within
+// an hour: the reaper finds neither its rows nor their keys side by side.
 void fill_sqlite(Store& store, const std::string& path, long rows, bool expired) {
   const std::string model = write_model(store, expired);
   sqlite3* database = nullptr;
   if (sqlite3_open(path.c_str(), &database) != SQLITE_OK) throw std::runtime_error("SQLite: open");
   execute(database,
           "PRAGMA synchronous = OFF; PRAGMA temp_store = FILE; PRAGMA busy_timeout = 10000");
-  std::string sql = "INSERT INTO keys (scope_id, idempotency_key, ";
-  sql.append(columns_but_the_key)
+  std::string sql = "INSERT INTO keys (scope_id, idempotency_key, expires_at, ";
+  sql.append(copied_columns)
       .append(") WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ")
       .append(std::to_string(rows))
       .append("), k(key) AS (SELECT lower(hex(randomblob(16))) FROM n ORDER BY 1)")
-      .append(" SELECT scope_id, k.key, ")
-      .append(columns_but_the_key)
+      .append(" SELECT scope_id, k.key, expires_at - abs(random() % 3600000000), ")
+      .append(copied_columns)
       .append(" FROM k, keys WHERE scope_id = 'tenant-b' AND idempotency_key = '")
       .append(model)
       .append("'");
@@ -74,13 +75,14 @@ void fill_sqlite(Store& store, const std::string& path, long rows, bool expired)
 
 void fill_postgres(Store& store, testing::PostgresServer& server, long rows, bool expired) {
   const std::string model = write_model(store, expired);
-  std::string others = columns_but_the_key;
-  others.append(", request_digest, reap_after");
-  std::string sql = "INSERT INTO pawl.keys (scope_id, idempotency_key, ";
+  std::string others = copied_columns;
+  others.append(", request_digest");
+  std::string sql = "INSERT INTO pawl.keys (scope_id, idempotency_key, expires_at, reap_after, ";
   sql.append(others)
-      .append(") SELECT scope_id, n.key, ")
+      .append(") SELECT scope_id, n.key, expires_at - n.sooner, reap_after - n.sooner, ")
       .append(others)
-      .append(" FROM pawl.keys, (SELECT gen_random_uuid()::text AS key FROM generate_series(1, ")
+      .append(" FROM pawl.keys, (SELECT gen_random_uuid()::text AS key,")
+      .append(" random() * interval '1 hour' AS sooner FROM generate_series(1, ")
       .append(std::to_string(rows))
       .append(") ORDER BY 1) AS n WHERE scope_id = 'tenant-b' AND idempotency_key = '")
       .append(model)
