@@ -122,7 +122,10 @@ void append_escaped(std::string& into, char c) {
   into.push_back("0123456789abcdef"[unit & 0xFU]);
 }
 
-bool is_escaped(char c) { return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\'; }
+// No function, so that the search is one loop and not a call for each character.
+constexpr auto is_escaped = [](char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\';
+};
 
 }  // namespace
 
