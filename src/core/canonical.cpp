@@ -122,9 +122,15 @@ void append_escaped(std::string& into, char c) {
   into.push_back("0123456789abcdef"[unit & 0xFU]);
 }
 
+constexpr std::array<bool, 256> escaped_characters = [] {
+  std::array<bool, 256> table{};
+  std::fill_n(table.begin(), 0x20, true);
+  table['"'] = table['\\'] = true;
+  return table;
+}();
 // No function, so that the search is one loop and not a call for each character.
 constexpr auto is_escaped = [](char c) {
-  return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\';
+  return escaped_characters[static_cast<unsigned char>(c)];
 };
 
 }  // namespace
