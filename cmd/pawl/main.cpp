@@ -1,3 +1,5 @@
+#include <sqlite3.h>
+
 #include <cstdio>
 
 #include "cmd/pawl/command.hpp"
@@ -14,6 +16,9 @@ constexpr const char* footer =
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Nobody asks SQLite how much memory it has, and counting takes a lock for every piece of it.
+  sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+
   CLI::App app(description, "pawl");
   app.footer(footer);
   app.set_version_flag("--version", "pawl " PAWL_VERSION);

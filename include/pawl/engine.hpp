@@ -205,6 +205,7 @@ class Engine {
                                                         const Attempt& attempt);
   Task<StoreResult<Written>> insert_or_read(Record fresh);
   Task<StoreResult<Written>> replace(Replacement replacement);
+  Task<StoreResult<Written>> observed(Task<StoreResult<Written>> write, BootTime asked);
   Task<void> pause(int tries);
   [[nodiscard]] Instant settling_time(const Lease& lease) const;
   // What `held`, no longer the record, had come to.

@@ -122,7 +122,16 @@ void append_escaped(std::string& into, char c) {
   into.push_back("0123456789abcdef"[unit & 0xFU]);
 }
 
-bool is_escaped(char c) { return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\'; }
+constexpr std::array<bool, 256> escaped_characters = [] {
+  std::array<bool, 256> table{};
+  std::fill_n(table.begin(), 0x20, true);
+  table['"'] = table['\\'] = true;
+  return table;
+}();
+// No function, so that the search is one loop and not a call for each character.
+constexpr auto is_escaped = [](char c) {
+  return escaped_characters[static_cast<unsigned char>(c)];
+};
 
 }  // namespace
 

@@ -109,8 +109,10 @@ Expected<Body, json::Error> canonical_body(std::string_view body, std::string_vi
 }
 
 void append_length(std::string& into, std::uint64_t length) {
-  for (int shift = 56; shift >= 0; shift -= 8)
-    into.push_back(static_cast<char>((length >> shift) & 0xFF));
+  std::array<char, 8> bytes;
+  for (std::size_t i = bytes.size(); i > 0; --i, length >>= 8)
+    bytes[i - 1] = static_cast<char>(length & 0xFF);
+  into.append(bytes.data(), bytes.size());
 }
 
 // Each field behind its length: no two lists of fields give the same bytes.

@@ -1,6 +1,7 @@
 #include "pawl/core/json.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
@@ -24,6 +25,15 @@ static_assert(plain_number_bytes < number_digits_max && plain_number_bytes < 308
 
 // Up to here comparing all pairs of names beats sorting them.
 constexpr std::size_t pairwise_names_max = 16;
+
+// What stands for itself in a string, and is one byte.
+constexpr std::array<bool, 256> plain_characters = [] {
+  std::array<bool, 256> table{};
+  std::fill(table.begin() + 0x20, table.begin() + 0x7F, true);
+  table['"'] = table['\\'] = false;
+  return table;
+}();
+constexpr auto is_plain = [](char c) { return plain_characters[static_cast<unsigned char>(c)]; };
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -257,17 +267,16 @@ class Reader {
   bool string(std::string& into) {
     if (!skip('"')) return unexpected();
     while (true) {
-      const std::size_t begin = at_;
-      while (!at_end() && is_plain(text_[at_])) ++at_;
-      into.append(text_, begin, at_ - begin);
+      const std::string_view rest = text_.substr(at_);
+      const auto end = std::ranges::find_if_not(rest, is_plain);
+      into.append(rest.begin(), end);
+      at_ += static_cast<std::size_t>(end - rest.begin());
       if (at_end()) return unexpected();
       if (skip('"')) return true;
       const bool ok = text_[at_] == '\\' ? escape(into) : beyond_ascii(into);
       if (!ok) return false;
     }
   }
-
-  static bool is_plain(char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; }
 
   // DEL as well: it is no control character to JSON.
   bool beyond_ascii(std::string& into) {

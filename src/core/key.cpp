@@ -86,7 +86,7 @@ Expected<std::string, KeyRefusal> unquoted(std::string_view value, KeySyntax syn
 Expected<std::string, KeyRefusal> bare(std::string_view value, KeySyntax syntax) {
   if (syntax == KeySyntax::ietf) return Unexpected{KeyRefusal::wrong_syntax};
   // A comma: on the way here somebody may have merged two lines into one (RFC 9110, 5.3).
-  if (value.find_first_of("\",") != std::string_view::npos) {
+  if (std::ranges::any_of(value, [](char c) { return c == '"' || c == ','; })) {
     return Unexpected{KeyRefusal::malformed};
   }
   return std::string(value);

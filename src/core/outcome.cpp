@@ -224,6 +224,7 @@ Settling classify(const Outcome& outcome, const StoredPolicy& policy) {
 StoredResponse storable(const Response& response, const SettleOptions& options) {
   StoredResponse kept{.status = response.status, .headers = {}, .body = {}, .schema_version = 1};
   const std::vector<std::string_view> of_connection = connection_options(response.headers);
+  kept.headers.reserve(response.headers.size());
   std::ranges::copy_if(response.headers, std::back_inserter(kept.headers),
                        [&](const Header& header) { return is_stored(header, of_connection); });
   // Too large to keep never frees the key: the body is withheld, the record is completed.

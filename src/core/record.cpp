@@ -1,5 +1,6 @@
 #include "pawl/core/record.hpp"
 
+#include "pawl/core/digits.hpp"
 #include "pawl/core/mutant.hpp"
 #include "pawl/core/overloaded.hpp"
 #include "pawl/core/sha256.hpp"
@@ -33,13 +34,16 @@ bool holds(const Guard& guard, const Record& record) {
 }
 
 std::string request_id(const Record& record) {
-  std::string identity = "pawl-request-id";
+  constexpr std::size_t fixed = 64;  // all but scope and key
+  std::string identity;
+  identity.reserve(fixed + record.scope.text.size() + record.key.text.size());
+  identity += "pawl-request-id";
   for (const std::string_view part :
        {std::string_view(record.scope.text), std::string_view(record.key.text)}) {
-    identity += ':' + std::to_string(part.size()) + ':';
-    identity += part;
+    append_digits(identity.append(":"), part.size());
+    identity.append(":").append(part);
   }
-  identity += ':' + std::to_string(record.fence.number);
+  append_digits(identity.append(":"), record.fence.number);
   return hex(sha256(identity)).substr(0, 32);
 }
 

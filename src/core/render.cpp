@@ -229,7 +229,7 @@ Response render_stored(const StoredResponse& stored, Instant expires_at, Deliver
   return response;
 }
 
-Response render_outcome(const Outcome& outcome, const Record& settled, const Dialect& dialect) {
+Response render_outcome(Outcome outcome, const Record& settled, const Dialect& dialect) {
   return std::visit(
       Overloaded{
           [&](const NotSent&) {
@@ -240,8 +240,8 @@ Response render_outcome(const Outcome& outcome, const Record& settled, const Dia
             const int status = lost.how == Lost::How::timeout ? 504 : 502;
             return render_problem({Problem::outcome_unknown, "", status, retry_after_max}, dialect);
           },
-          [&](const Answered& answer) {
-            Response response = answer.response;
+          [&](Answered& answer) {
+            Response response = std::move(answer.response);
             if (status_of(settled) == Status::completed) {
               set_header(response.headers, "Idempotency-Expires", imf_fixdate(settled.expires_at));
             }

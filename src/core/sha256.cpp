@@ -29,6 +29,9 @@ const unsigned char* bytes_of(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.empty() ? "" : text.data());
 }
 
+struct FreeDigest {
+  void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+};
 struct FreeMac {
   void operator()(EVP_MAC_CTX* context) const { EVP_MAC_CTX_free(context); }
 };
@@ -36,9 +39,13 @@ struct FreeMac {
 }  // namespace
 
 Digest sha256(std::string_view bytes) {
+  // One per thread: to make one and throw it away costs more than to hash a name in it.
+  thread_local const std::unique_ptr<EVP_MD_CTX, FreeDigest> context(EVP_MD_CTX_new());
   Digest digest;
-  PAWL_CHECK(EVP_Digest(bytes_of(bytes), bytes.size(), digest.data(), nullptr, sha256_algorithm(),
-                        nullptr) == 1);
+  PAWL_CHECK(context != nullptr);
+  PAWL_CHECK(EVP_DigestInit_ex2(context.get(), sha256_algorithm(), nullptr) == 1);
+  PAWL_CHECK(EVP_DigestUpdate(context.get(), bytes.data(), bytes.size()) == 1);
+  PAWL_CHECK(EVP_DigestFinal_ex(context.get(), digest.data(), nullptr) == 1);
   return digest;
 }
 

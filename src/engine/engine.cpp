@@ -58,18 +58,16 @@ Task<StoreResult<Done>> Engine::need_time() {
 
 Task<StoreResult<Written>> Engine::insert_or_read(Record fresh) {
   const BootTime asked = clock_.now();
-  StoreResult<Written> written = co_await store_.insert_or_read_one(std::move(fresh));
-  if (written) {
-    time_.observe(written->store_time, asked, clock_.now());
-  } else {
-    metrics_.add(Counter::store_error, to_text(written.error()), 1);
-  }
-  co_return written;
+  return observed(store_.insert_or_read_one(std::move(fresh)), asked);
 }
 
 Task<StoreResult<Written>> Engine::replace(Replacement replacement) {
   const BootTime asked = clock_.now();
-  StoreResult<Written> written = co_await store_.replace_one(std::move(replacement));
+  return observed(store_.replace_one(std::move(replacement)), asked);
+}
+
+Task<StoreResult<Written>> Engine::observed(Task<StoreResult<Written>> write, BootTime asked) {
+  StoreResult<Written> written = co_await std::move(write);
   if (written) {
     time_.observe(written->store_time, asked, clock_.now());
   } else {

@@ -6,18 +6,20 @@
 namespace pawl {
 
 Task<StoreResult<Reservation>> Engine::reserve(const Request& request, const Policy& policy) {
-  const StoreResult<Done> ready = co_await need_time();
-  if (!ready) co_return Unexpected{ready.error()};
-  const Attempt attempt = new_attempt();
-  co_return co_await reserve_as(attempt, request, policy);
+  if (!time_.known() || !time_.trusted()) {
+    const StoreResult<Done> synced = co_await sync_time();
+    if (!synced) co_return Unexpected{synced.error()};
+  }
+  Attempt attempt = new_attempt();
+  co_return co_await reserve_as(std::move(attempt), request, policy);
 }
 
 Task<StoreResult<Reservation>> Engine::reserve_for(Owner owner, const Request& request,
                                                    const Policy& policy) {
   const StoreResult<Done> ready = co_await need_time();
   if (!ready) co_return Unexpected{ready.error()};
-  const Attempt attempt = attempt_of(std::move(owner));
-  co_return co_await reserve_as(attempt, request, policy);
+  Attempt attempt = attempt_of(std::move(owner));
+  co_return co_await reserve_as(std::move(attempt), request, policy);
 }
 
 Task<StoreResult<Reservation>> Engine::reserve_as(Attempt attempt, const Request& request,

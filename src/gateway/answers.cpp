@@ -29,7 +29,7 @@ std::size_t bytes_of(const Record& record, const Outcome& outcome) {
 
 }  // namespace
 
-Response Gateway::render_guarded(Passage& passage, const Guarded& guarded) {
+Response Gateway::render_guarded(Passage& passage, Guarded guarded) {
   return std::visit(Overloaded{[&](const Refused& refused) {
                                  shared_.breaker.succeeded();
                                  shared_.metrics.duplicate(passage.scope.text);
@@ -47,7 +47,7 @@ Response Gateway::render_guarded(Passage& passage, const Guarded& guarded) {
                                  if (kind == DecisionKind::misuse) shared_.metrics.misuse();
                                  return render(found.decision, *found.record, passage.dialect());
                                },
-                               [&](const Executed& executed) {
+                               [&](Executed& executed) {
                                  if (executed.settlement) {
                                    shared_.breaker.succeeded();
                                  } else if (is_away(executed.settlement.error())) {
@@ -71,7 +71,7 @@ Response Gateway::store_failed(Passage& passage, StoreError error, std::string d
   return problem(passage, std::move(failed));
 }
 
-Response Gateway::render_executed(Passage& passage, const Executed& executed) {
+Response Gateway::render_executed(Passage& passage, Executed& executed) {
   if (!executed.settlement) {
     // Durable before answered: what could not be written down is not told.
     passage.line.trouble = "the outcome could not be recorded";
@@ -91,7 +91,7 @@ Response Gateway::render_executed(Passage& passage, const Executed& executed) {
       ProblemDetails unknown{Problem::outcome_unknown, "", 409, unknown_retry_after};
       return problem(passage, std::move(unknown));
     }
-    return render_outcome(executed.outcome, *settlement.record, passage.dialect());
+    return render_outcome(std::move(executed.outcome), *settlement.record, passage.dialect());
   }
   // Somebody else settled it, or took it over and finished it: what is stored is the answer.
   return render_stored(completed->response, settlement.record->expires_at, Delivery::original,

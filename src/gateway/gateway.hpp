@@ -128,8 +128,8 @@ class Gateway final : public http::Handler {
   Task<Response> watch_another_node(Passage& passage, BootTime until, Response response);
   Task<void> wait_for_leader(Passage& passage, std::shared_ptr<Sleeper> sleeper, BootTime until);
   Response still_in_flight(Passage& passage);
-  Response render_guarded(Passage& passage, const Guarded& guarded);
-  Response render_executed(Passage& passage, const Executed& executed);
+  Response render_guarded(Passage& passage, Guarded guarded);
+  Response render_executed(Passage& passage, Executed& executed);
   Response problem(Passage& passage, ProblemDetails details);
   Response store_failed(Passage& passage, StoreError error, std::string detail = {});
   void remember_late(const Executed& executed);

@@ -251,11 +251,11 @@ Task<Response> Gateway::reserve_and_execute(Passage& passage) {
   options.connect_timeout = passage.policy.upstream_connect_timeout;
   options.idle_max = passage.policy.upstream_idle;
   http::UpstreamCall call(upstream_, forwarded, options);
-  const Guarded guarded = co_await engine_.guard(request, passage.policy, call);
+  Guarded guarded = co_await engine_.guard(request, passage.policy, call);
   passage.upstream_took = call.took();
   shared_.limits.finished(passage.scope, passage.policy, std::holds_alternative<Executed>(guarded));
   if (request.stored) shared_.accepted();
-  co_return render_guarded(passage, guarded);
+  co_return render_guarded(passage, std::move(guarded));
 }
 
 // In place of a reservation for a scope that is over its limit: a replay is served, new work is
@@ -270,12 +270,12 @@ Task<Response> Gateway::look_only(Passage& passage, std::optional<Problem> inste
   };
   StoreResult<std::optional<Reservation>> seen = co_await engine_.peek(request, passage.policy);
   if (!seen) {
-    const Guarded unreserved = Unreserved{seen.error()};
-    co_return render_guarded(passage, unreserved);
+    Guarded unreserved = Unreserved{seen.error()};
+    co_return render_guarded(passage, std::move(unreserved));
   }
   if (*seen) {
-    const Guarded refused = Refused{std::move(**seen)};
-    co_return render_guarded(passage, refused);
+    Guarded refused = Refused{std::move(**seen)};
+    co_return render_guarded(passage, std::move(refused));
   }
   if (!instead) co_return Response{};
   passage.line.trouble = slug_of(*instead);

@@ -101,9 +101,13 @@ prometheus::Family<prometheus::Gauge>& PrometheusMetrics::gauges(const char* nam
 PrometheusMetrics::PrometheusMetrics(const std::vector<std::string>& routes) {
   for (const Described& each : described()) {
     CounterFamily& family = counters(each.name, each.help);
-    by_counter_[each.counter] = &family;
-    if (each.label == nullptr) family.Add({});
-    for (const char* value : each.values) family.Add({{each.label, value}});
+    Counted& counted = by_counter_[each.counter];
+    counted.family = &family;
+    counted.label = each.label;
+    if (each.label == nullptr) counted.known.emplace_back("", &family.Add({}));
+    for (const char* value : each.values) {
+      counted.known.emplace_back(value, &family.Add({{each.label, value}}));
+    }
   }
   CounterFamily& requests = counters("pawl_requests_total", "Requests by route and status class");
   CounterFamily& unguarded =
@@ -174,13 +178,14 @@ PrometheusMetrics::PrometheusMetrics(const std::vector<std::string>& routes) {
 void PrometheusMetrics::add(Counter counter, std::string_view label, std::uint64_t amount) {
   const auto found = by_counter_.find(counter);
   PAWL_CHECK(found != by_counter_.end());
-  const char* name = nullptr;
-  for (const Described& each : described()) {
-    if (each.counter == counter) name = each.label;
-  }
-  prometheus::Labels labels;
-  if (name != nullptr) labels[name] = std::string(label);
-  found->second->Add(labels).Increment(static_cast<double>(amount));
+  const Counted& counted = found->second;
+  const auto series = std::ranges::find_if(counted.known, [&](const auto& known) {
+    return counted.label == nullptr || known.first == label;
+  });
+  prometheus::Counter& raised = series != counted.known.end()
+                                    ? *series->second
+                                    : counted.family->Add({{counted.label, std::string(label)}});
+  raised.Increment(static_cast<double>(amount));
 }
 
 const PrometheusMetrics::Route* PrometheusMetrics::route_of(std::string_view name) const {

@@ -76,13 +76,19 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics, public Ou
     prometheus::Counter* near_duplicates = nullptr;
   };
 
+  struct Counted {
+    CounterFamily* family = nullptr;
+    const char* label = nullptr;  // its name; nullptr: none
+    std::vector<std::pair<std::string_view, prometheus::Counter*>> known;  // by the label's value
+  };
+
   CounterFamily& counters(const char* name, const char* help);
   prometheus::Gauge& gauge(const char* name, const char* help);
   prometheus::Family<prometheus::Gauge>& gauges(const char* name, const char* help);
   const Route* route_of(std::string_view name) const;
 
   prometheus::Registry registry_;
-  std::map<Counter, CounterFamily*> by_counter_;
+  std::map<Counter, Counted> by_counter_;
   std::map<std::string, Route, std::less<>> routes_;
   std::map<std::string, prometheus::Histogram*, std::less<>> store_;
   prometheus::Counter* replays_memory_;

@@ -12,13 +12,13 @@ namespace pawl::gateway {
 namespace {
 
 constexpr std::size_t pending_bytes_max = std::size_t{32} << 10;
+constexpr std::size_t line_bytes_usual = 512;
 
-std::string timestamp() {
+void append_timestamp(std::string& text) {
   const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
   const auto day = std::chrono::floor<std::chrono::days>(now);
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss time(now - day);
-  std::string text;
   append_digits(text, static_cast<int>(date.year()), 4);
   append_digits(text.append("-"), static_cast<unsigned>(date.month()), 2);
   append_digits(text.append("-"), static_cast<unsigned>(date.day()), 2);
@@ -26,16 +26,14 @@ std::string timestamp() {
   append_digits(text.append(":"), time.minutes().count(), 2);
   append_digits(text.append(":"), time.seconds().count(), 2);
   append_digits(text.append("."), time.subseconds().count(), 3);
-  return text.append("Z");
+  text.append("Z");
 }
 
-std::string milliseconds(Duration duration) {
+void append_milliseconds(std::string& text, Duration duration) {
   const std::int64_t micros =
       std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
-  std::string text;
   append_digits(text, micros / 1000);
   append_digits(text.append("."), micros % 1000, 3);
-  return text;
 }
 
 void add_json(std::string& out, std::string_view name, std::string_view value) {
@@ -43,8 +41,9 @@ void add_json(std::string& out, std::string_view name, std::string_view value) {
   out.append(",\"").append(name).append("\":").append(json::quote(value));
 }
 
-std::string as_json(const LogLine& line) {
-  std::string out = "{\"time\":\"" + timestamp() + "\",\"level\":\"info\"";
+void append_json(std::string& out, const LogLine& line) {
+  append_timestamp(out.append("{\"time\":\""));
+  out.append("\",\"level\":\"info\"");
   add_json(out, "request_id", line.request_id);
   add_json(out, "client", line.client);
   add_json(out, "method", line.method);
@@ -54,16 +53,24 @@ std::string as_json(const LogLine& line) {
   add_json(out, "decision", line.decision);
   add_json(out, "evidence", line.evidence);
   add_json(out, "trouble", line.trouble);
-  out += ",\"status\":" + std::to_string(line.status) + ",\"ms\":" + milliseconds(line.took);
-  if (line.upstream_took.count() > 0) out += ",\"upstream_ms\":" + milliseconds(line.upstream_took);
-  return out + "}\n";
+  append_digits(out.append(",\"status\":"), line.status);
+  append_milliseconds(out.append(",\"ms\":"), line.took);
+  if (line.upstream_took.count() > 0) {
+    append_milliseconds(out.append(",\"upstream_ms\":"), line.upstream_took);
+  }
+  out.append("}\n");
 }
 
-std::string as_text(const LogLine& line) {
-  std::string out = timestamp() + " " + std::to_string(line.status) + " ";
-  out.append(line.method).append(" ").append(line.path);
-  out += " " + milliseconds(line.took) + "ms";
-  if (line.upstream_took.count() > 0) out += " upstream=" + milliseconds(line.upstream_took) + "ms";
+void append_text(std::string& out, const LogLine& line) {
+  append_timestamp(out);
+  append_digits(out.append(" "), line.status);
+  out.append(" ").append(line.method).append(" ").append(line.path);
+  append_milliseconds(out.append(" "), line.took);
+  out.append("ms");
+  if (line.upstream_took.count() > 0) {
+    append_milliseconds(out.append(" upstream="), line.upstream_took);
+    out.append("ms");
+  }
   const auto add = [&](std::string_view name, std::string_view value) {
     if (!value.empty()) out.append(" ").append(name).append("=").append(value);
   };
@@ -74,7 +81,7 @@ std::string as_text(const LogLine& line) {
   add("client", line.client);
   add("id", line.request_id);
   if (!line.trouble.empty()) out.append(" (").append(line.trouble).append(")");
-  return out + "\n";
+  out.append("\n");
 }
 
 void write_all(std::string_view text) {
@@ -88,7 +95,7 @@ void write_all(std::string_view text) {
 
 }  // namespace
 
-void RequestLog::append(std::string text) {
+void RequestLog::append(std::string_view text) {
   const std::lock_guard lock(mutex_);
   pending_ += text;
   if (pending_.size() < pending_bytes_max) return;
@@ -97,16 +104,23 @@ void RequestLog::append(std::string text) {
 }
 
 void RequestLog::write(const LogLine& line) {
-  append(format_ == config::LogFormat::json ? as_json(line) : as_text(line));
+  std::string text;
+  text.reserve(line_bytes_usual);
+  format_ == config::LogFormat::json ? append_json(text, line) : append_text(text, line);
+  append(text);
 }
 
 void RequestLog::say(std::string_view level, std::string_view what) {
+  std::string text;
   if (format_ == config::LogFormat::json) {
-    append("{\"time\":\"" + timestamp() + "\",\"level\":" + json::quote(level) +
-           ",\"message\":" + json::quote(what) + "}\n");
+    append_timestamp(text.append("{\"time\":\""));
+    text.append("\",\"level\":").append(json::quote(level));
+    text.append(",\"message\":").append(json::quote(what)).append("}\n");
   } else {
-    append(timestamp() + " " + std::string(level) + ": " + std::string(what) + "\n");
+    append_timestamp(text);
+    text.append(" ").append(level).append(": ").append(what).append("\n");
   }
+  append(text);
   flush();
 }
 

@@ -40,7 +40,7 @@ class RequestLog {
   void flush();
 
  private:
-  void append(std::string text);
+  void append(std::string_view text);
 
   const config::LogFormat format_;
   std::mutex mutex_;

@@ -1,23 +1,28 @@
 #include "pawl/ports/store.hpp"
 
 namespace pawl {
+namespace {
 
-// Named temporaries: GCC 12 destroys some temporaries of a co_await expression twice.
+Task<StoreResult<Written>> only_one(Task<std::vector<StoreResult<Written>>> batch) {
+  std::vector<StoreResult<Written>> results = co_await std::move(batch);
+  PAWL_CHECK(results.size() == 1);
+  co_return std::move(results.front());
+}
+
+}  // namespace
+
+// No coroutines: what a coroutine takes by value is moved once more, and a record is large.
 
 Task<StoreResult<Written>> Store::insert_or_read_one(Record fresh) {
   std::vector<Record> batch;
   batch.push_back(std::move(fresh));
-  std::vector<StoreResult<Written>> results = co_await insert_or_read(std::move(batch));
-  PAWL_CHECK(results.size() == 1);
-  co_return std::move(results.front());
+  return only_one(insert_or_read(std::move(batch)));
 }
 
 Task<StoreResult<Written>> Store::replace_one(Replacement replacement) {
   std::vector<Replacement> batch;
   batch.push_back(std::move(replacement));
-  std::vector<StoreResult<Written>> results = co_await replace(std::move(batch));
-  PAWL_CHECK(results.size() == 1);
-  co_return std::move(results.front());
+  return only_one(replace(std::move(batch)));
 }
 
 }  // namespace pawl

@@ -72,6 +72,6 @@ Response render_stored(const StoredResponse& response, Instant expires_at, Deliv
                        const Dialect& dialect);
 
 // What the first client is told: the upstream's own answer as it is, or which kind of trouble.
-Response render_outcome(const Outcome& outcome, const Record& settled, const Dialect& dialect);
+Response render_outcome(Outcome outcome, const Record& settled, const Dialect& dialect);
 
 }  // namespace pawl

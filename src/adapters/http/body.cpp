@@ -78,6 +78,17 @@ Task<Expected<std::string_view, BodyTrouble>> BodyReader::next() {
 
 Task<Expected<std::string, BodyTrouble>> BodyReader::read_whole(std::size_t bytes_max) {
   std::string whole;
+  stream_.consume(used_);
+  used_ = 0;
+  const std::string_view arrived = stream_.arrived();
+  // Nearly every body comes with its head: then there is nothing to wait for.
+  if (framing_ == Framing::length && left_ <= std::min(bytes_max, arrived.size())) {
+    whole = arrived.substr(0, static_cast<std::size_t>(left_));
+    stream_.consume(whole.size());
+    left_ = 0;
+    done_ = true;
+    co_return whole;
+  }
   if (framing_ == Framing::length && left_ <= bytes_max) {
     whole.reserve(static_cast<std::size_t>(left_));
   }

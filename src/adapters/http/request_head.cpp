@@ -16,6 +16,12 @@ Unexpected<Refusal> refuse(std::string detail, Problem problem = Problem::bad_re
   return Unexpected{Refusal{problem, std::move(detail), status}};
 }
 
+// Where the next CR or LF is; the end where there is none.
+std::size_t find_line_end(std::string_view text, std::size_t from) {
+  const std::size_t cr = std::min(text.find('\r', from), text.size());
+  return std::min(text.substr(0, cr).find('\n', from), cr);
+}
+
 // "HTTP/" DIGIT "." DIGIT, nothing else. The minor version, or why not.
 Expected<int, Refusal> read_version(std::string_view text) {
   const bool well_formed = text.size() == 8 && text.starts_with("HTTP/") && is_digit(text[5]) &&
@@ -172,15 +178,14 @@ Expected<std::optional<std::size_t>, Refusal> HeadScanner::scan(std::string_view
   // What is past the limit is not looked at: the verdict may not hang on how the bytes arrived.
   const bool too_long = so_far.size() > bytes_max_;
   so_far = so_far.substr(0, bytes_max_);
-  for (; scanned_ < so_far.size(); ++scanned_) {
-    const char c = so_far[scanned_];
-    if (c != '\r' && c != '\n') continue;
-    if (c == '\n') return refuse("A line ends in LF without CR.");
+  for (;;) {
+    scanned_ = find_line_end(so_far, scanned_);
+    if (scanned_ == so_far.size()) break;
+    if (so_far[scanned_] == '\n') return refuse("A line ends in LF without CR.");
     if (scanned_ + 1 == so_far.size()) break;  // its LF may be the next byte
     if (so_far[scanned_ + 1] != '\n') return refuse("A CR stands alone.");
     const bool empty_line = scanned_ == line_start_;
-    line_start_ = scanned_ + 2;
-    ++scanned_;
+    line_start_ = scanned_ += 2;
     if (empty_line && first_line_over_) return std::optional<std::size_t>{line_start_};
     if (empty_line && line_start_ > 2 * empty_lines_max) {
       return refuse("There are empty lines before the request line.");

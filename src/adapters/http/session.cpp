@@ -37,10 +37,13 @@ Task<Expected<std::string, BodyTrouble>> ClientRequest::read_body(std::size_t by
     co_return Unexpected{std::move(trouble)};
   }
   stream_.expires_at(stream_.now() + limits_.body_timeout);
-  if (!co_await send_continue()) {
-    BodyTrouble trouble;
-    trouble.io = Io::broken;
-    co_return Unexpected{std::move(trouble)};
+  if (head.expects_continue) {
+    const bool sent = co_await send_continue();
+    if (!sent) {
+      BodyTrouble trouble;
+      trouble.io = Io::broken;
+      co_return Unexpected{std::move(trouble)};
+    }
   }
   Expected<std::string, BodyTrouble> body = co_await body_.read_whole(bytes_max);
   stream_.expires_never();

@@ -33,6 +33,13 @@ constexpr std::array<bool, 256> token_table() {
   return table;
 }
 inline constexpr std::array<bool, 256> token_chars = token_table();
+
+constexpr std::array<bool, 256> value_table() {
+  std::array<bool, 256> table{};
+  for (std::size_t c = 0; c < 256; ++c) table[c] = c == '\t' || (c >= 0x20 && c != 0x7F);
+  return table;
+}
+inline constexpr std::array<bool, 256> value_chars = value_table();
 }  // namespace detail
 
 constexpr bool is_token_char(char c) { return detail::token_chars[static_cast<unsigned char>(c)]; }
@@ -47,8 +54,7 @@ constexpr bool is_token(std::string_view text) {
 // A field value: no control characters but HTAB. Bytes over 0x7F are allowed and mean nothing.
 constexpr bool is_field_value(std::string_view text) {
   for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte < 0x20 && byte != '\t') || byte == 0x7F) return false;
+    if (!detail::value_chars[static_cast<unsigned char>(c)]) return false;
   }
   return true;
 }

@@ -71,7 +71,10 @@ std::optional<Headers> headers_of(const json::Value* list) {
 }  // namespace
 
 std::string encode_headers(const Headers& headers) {
-  std::string text = "[";
+  constexpr std::size_t usual_bytes = 64;  // of a header
+  std::string text;
+  text.reserve(2 + headers.size() * usual_bytes);
+  text += '[';
   for (const Header& header : headers) {
     if (text.size() > 1) text += ',';
     text += '[';

@@ -36,47 +36,51 @@ int find_row(Session& session, const Scope& scope, const Key& key, std::optional
   return code;
 }
 
-InsertWrite::InsertWrite(Record fresh) : fresh_(std::move(fresh)), row_(encoded(fresh_)) {
-  PAWL_CHECK(!broken_invariant(fresh_));
-  bytes = row_bytes(fresh_, row_);
+InsertWrite::InsertWrite(Record&& fresh)
+    : fresh_(std::make_shared<const Record>(std::move(fresh))), row_(encoded(*fresh_)) {
+  PAWL_CHECK(!broken_invariant(*fresh_));
+  bytes = row_bytes(*fresh_, row_);
 }
 
 int InsertWrite::apply(Session& session, Instant) {
   Statement& insert = session.statements().insert;
-  bind_row(insert, fresh_, row_);
+  bind_row(insert, *fresh_, row_);
   if (const int code = insert.run(); code != SQLITE_OK) return code;
   inserted_ = session.connection().changed_a_row();
   if (inserted_) return SQLITE_OK;
-  const int code = find_row(session, fresh_.scope, fresh_.key, current_);
+  const int code = find_row(session, fresh_->scope, fresh_->key, current_);
   if (code == SQLITE_DONE) return SQLITE_CORRUPT;  // the unique index has it, the table has not
   return code == SQLITE_ROW ? SQLITE_OK : code;
 }
 
 StoreResult<Written> InsertWrite::result(Instant store_time) && {
   if (error) return Unexpected{*error};
-  if (inserted_) return Written{true, share(std::move(fresh_)), store_time};
+  if (inserted_) return Written{true, fresh_, store_time};
   if (!current_) return Unexpected{StoreError::unreadable};
-  const bool mine = is_own_write(*current_, fresh_);
+  const bool mine = is_own_write(*current_, *fresh_);
   return Written{mine, share(std::move(*current_)), store_time};
 }
 
-ReplaceWrite::ReplaceWrite(Replacement change)
-    : change_(std::move(change)), row_(encoded(change_.next)) {
-  PAWL_CHECK(!broken_invariant(change_.next));
-  bytes = row_bytes(change_.next, row_);
+ReplaceWrite::ReplaceWrite(Replacement&& change)
+    : next_(std::make_shared<const Record>(std::move(change.next))),
+      expected_(change.expected),
+      audit_(std::move(change.audit)),
+      row_(encoded(*next_)) {
+  PAWL_CHECK(!broken_invariant(*next_));
+  bytes = row_bytes(*next_, row_);
 }
 
 int ReplaceWrite::apply(Session& session, Instant now) {
   replaced_ = false;
-  if (can_hold(change_.expected)) {
+  if (can_hold(expected_)) {
     Statement& replace = session.statements().replace;
-    bind_row(replace, change_.next, row_);
-    bind_guard(replace, row_columns + 1, change_.expected);
+    bind_row(replace, *next_, row_);
+    bind_guard(replace, row_columns + 1, expected_);
     if (const int code = replace.run(); code != SQLITE_OK) return code;
     replaced_ = session.connection().changed_a_row();
-    if (replaced_) return change_.audit ? write_audit(session, now) : SQLITE_OK;
+    if (replaced_) return audit_ ? write_audit(session, now) : SQLITE_OK;
   }
-  const int code = find_row(session, change_.next.scope, change_.next.key, current_);
+  const int code = find_row(session, next_->scope, next_->key, current_);
   found_ = code == SQLITE_ROW;
   return found_ || code == SQLITE_DONE ? SQLITE_OK : code;
 }
@@ -84,23 +88,23 @@ int ReplaceWrite::apply(Session& session, Instant now) {
 int ReplaceWrite::write_audit(Session& session, Instant now) {
   Statement& audit = session.statements().audit;
   audit.bind(1, micros(now));
-  audit.bind_text(2, change_.next.scope.text);
-  audit.bind_text(3, change_.next.key.text);
-  audit.bind(4, change_.next.fence.number);
-  audit.bind_text(5, to_text(change_.expected.status));
-  audit.bind_text(6, to_text(status_of(change_.next)));
-  audit.bind_text(7, change_.audit->actor);
-  audit.bind_text(8, change_.audit->action);
-  audit.bind_text(9, change_.audit->reason);
+  audit.bind_text(2, next_->scope.text);
+  audit.bind_text(3, next_->key.text);
+  audit.bind(4, next_->fence.number);
+  audit.bind_text(5, to_text(expected_.status));
+  audit.bind_text(6, to_text(status_of(*next_)));
+  audit.bind_text(7, audit_->actor);
+  audit.bind_text(8, audit_->action);
+  audit.bind_text(9, audit_->reason);
   return audit.run();
 }
 
 StoreResult<Written> ReplaceWrite::result(Instant store_time) && {
   if (error) return Unexpected{*error};
-  if (replaced_) return Written{true, share(std::move(change_.next)), store_time};
+  if (replaced_) return Written{true, next_, store_time};
   if (!found_) return Written{false, nullptr, store_time};
   if (!current_) return Unexpected{StoreError::unreadable};
-  const bool mine = is_own_write(*current_, change_.next);
+  const bool mine = is_own_write(*current_, *next_);
   return Written{mine, share(std::move(*current_)), store_time};
 }
 

@@ -33,12 +33,12 @@ class Write {
 
 class InsertWrite final : public Write {
  public:
-  explicit InsertWrite(Record fresh);
+  explicit InsertWrite(Record&& fresh);
   int apply(Session& session, Instant now) override;
   StoreResult<Written> result(Instant store_time) &&;
 
  private:
-  Record fresh_;
+  SharedRecord fresh_;
   EncodedRow row_;
   bool inserted_ = false;
   std::optional<Record> current_;  // where it was not; nothing: cannot be understood
@@ -46,14 +46,16 @@ class InsertWrite final : public Write {
 
 class ReplaceWrite final : public Write {
  public:
-  explicit ReplaceWrite(Replacement change);
+  explicit ReplaceWrite(Replacement&& change);
   int apply(Session& session, Instant now) override;
   StoreResult<Written> result(Instant store_time) &&;
 
  private:
   int write_audit(Session& session, Instant now);
 
-  Replacement change_;
+  SharedRecord next_;
+  Guard expected_;
+  std::optional<AuditEntry> audit_;
   EncodedRow row_;
   bool replaced_ = false;
   bool found_ = false;
