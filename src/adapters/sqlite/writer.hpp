@@ -78,10 +78,9 @@ class Writer {
   Checkpointer checkpointer_;
   Session session_;
   bool in_trouble_ = false;
-  std::optional<std::string>
-      lost_;                // why nothing is written any more until the process starts anew
-  int next_checkpoint_;     // at so many pages of log
-  int copied_before_ = -1;  // when the checkpointer last started
+  std::optional<std::string> lost_;  // why this process writes nothing any more
+  int next_checkpoint_;              // at so many pages of log
+  int copied_before_ = -1;           // when the checkpointer last started
   Steady::duration last_commit_{0};  // how long it took
   std::thread thread_;               // last: it uses all of the above
 };
