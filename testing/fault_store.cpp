@@ -53,7 +53,7 @@ Task<StoreResult<std::optional<Record>>> FaultStore::find(Scope scope, Key key) 
   co_return co_await real_.find(std::move(scope), std::move(key));
 }
 
-Task<StoreResult<Instant>> FaultStore::time() {
+Task<StoreResult<StoreClock>> FaultStore::time() {
   if (next()) co_return Unexpected{StoreError::unavailable};
   co_return co_await real_.time();
 }
@@ -76,6 +76,11 @@ Task<StoreResult<std::vector<Record>>> FaultStore::undetermined(PassQuery query)
 Task<StoreResult<std::vector<Record>>> FaultStore::pending(PassQuery query) {
   if (next()) co_return Unexpected{StoreError::unavailable};
   co_return co_await real_.pending(query);
+}
+
+Task<StoreResult<std::size_t>> FaultStore::count_active(Scope scope, std::size_t up_to) {
+  if (next()) co_return Unexpected{StoreError::unavailable};
+  co_return co_await real_.count_active(std::move(scope), up_to);
 }
 
 Task<StoreResult<Done>> FaultStore::keep_evidence(LateEvidence evidence) {

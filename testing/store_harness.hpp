@@ -29,6 +29,12 @@ class StoreHarness {
                                                             const Key& /*key*/) {
     return std::nullopt;
   }
+
+  // Forgets a record by hand, as an operator does. False where a harness has no way to.
+  virtual bool purge(const Record& /*row*/) { return false; }
+  // Makes every record that is there unreadable, as a newer version or a defect of the disk would.
+  // False where a harness has no way to do it.
+  virtual bool spoil_records() { return false; }
 };
 
 struct StoreUnderTest {

@@ -23,5 +23,6 @@ void add_outbox(CLI::App& app, int& exit_code);
 void add_keys(CLI::App& app, int& exit_code);
 void add_reconcile(CLI::App& app, int& exit_code);
 void add_explain(CLI::App& app, int& exit_code);
+void add_store(CLI::App& app, int& exit_code);
 
 }  // namespace pawl::cmd

@@ -7,7 +7,8 @@
 #include <string>
 
 #include "cmd/pawl/command.hpp"
-#include "src/config/files.hpp"
+#include "cmd/pawl/setting_up.hpp"
+#include "pawl/core/json.hpp"
 #include "src/config/read_config.hpp"
 #include "src/config/serving.hpp"
 #include "src/config/show.hpp"
@@ -20,21 +21,39 @@ int bad(const config::Troubles& troubles) {
   return exit_bad_data;
 }
 
-void warn(const config::Troubles& troubles, const std::string& opening) {
-  for (config::Trouble trouble : troubles) {
-    trouble.what = opening + trouble.what;
-    std::cout << to_text(trouble) << '\n';
+struct CheckOptions {
+  std::string file;
+  bool json = false;
+  config::Overrides overrides;
+};
+
+std::string in_json(const config::Troubles& troubles) {
+  std::string list = "[";
+  for (const config::Trouble& trouble : troubles) {
+    if (list.size() > 1) list += ',';
+    list += "{\"file\":" + json::quote(trouble.file) + ",\"line\":" + std::to_string(trouble.line) +
+            ",\"column\":" + std::to_string(trouble.column) +
+            ",\"message\":" + json::quote(trouble.what) + "}";
   }
+  return list + "]";
 }
 
-int check(const std::string& path) {
-  const Expected<config::Read, config::Troubles> read = config::read_config_file(path);
-  if (!read) return bad(read.error());
-  std::cout << path << ": ok\n";
-  warn(read->warnings, "warning: ");
-  // Not the file's mistakes: it may be checked on another machine, and flags may add to it.
-  warn(config::check_files(read->config), "warning: ");
-  warn(config::check_ready_to_serve(read->config), "warning: pawl serve would not start: ");
+// As `pawl serve` with the same file and flags would have it, short of opening the store.
+int check(const CheckOptions& options) {
+  const auto read = read_settings(options.file, options.overrides);
+  const config::Troubles errors = read ? config::Troubles{} : read.error();
+  const config::Troubles warnings = read ? read->warnings : config::Troubles{};
+  if (options.json) {
+    std::cout << "{\"ok\":" << (read ? "true" : "false") << ",\"errors\":" << in_json(errors)
+              << ",\"warnings\":" << in_json(warnings) << "}\n";
+    return read ? exit_ok : exit_bad_data;
+  }
+  if (!read) return bad(errors);
+  std::cout << options.file << ": ok\n";
+  for (config::Trouble warning : warnings) {
+    warning.what = "warning: " + warning.what;
+    std::cout << to_text(warning) << '\n';
+  }
   return exit_ok;
 }
 
@@ -103,14 +122,23 @@ void add_config(CLI::App& app, int& exit_code) {
       "Example: pawl config check /etc/pawl/pawl.toml\n"
       "Every setting: docs/configuration.md");
 
-  auto checked = std::make_shared<std::string>();
+  auto checked = std::make_shared<CheckOptions>();
   CLI::App* check_command = command->add_subcommand("check", "Say what is wrong with a file");
   check_command->footer(
+      "Fails wherever `pawl serve` with the same file and flags would not start: a file\n"
+      "it names that is not there, a secret that is too short, a setting that is not\n"
+      "built yet. Neither the store nor the upstream is asked.\n"
       "Each trouble is a line on standard error: FILE:LINE:COLUMN: what is wrong.\n"
       "Warnings do not change the exit code.\n"
       "Example: pawl config check pawl.toml\n"
       "Exit codes: 0 no trouble, 64 wrong usage, 65 the file is wrong.");
-  check_command->add_option("FILE", *checked, "The configuration, a TOML file")->required();
+  config::Overrides& flags = checked->overrides;
+  check_command->add_option("FILE", checked->file, "The configuration, a TOML file")->required();
+  check_command->add_flag("--json", checked->json, "One JSON object on standard output");
+  check_command->add_option("--upstream", flags.upstream, "As it will be given to pawl serve");
+  check_command->add_option("--listen", flags.listen, "As it will be given to pawl serve");
+  check_command->add_option("--admin", flags.admin, "As it will be given to pawl serve");
+  check_command->add_option("--store", flags.store, "As it will be given to pawl serve");
   check_command->callback([checked, &exit_code] { exit_code = check(*checked); });
 
   auto audited = std::make_shared<std::string>();

@@ -43,6 +43,10 @@ std::string parse_pointers(const std::vector<std::string>& texts,
   return {};
 }
 
+std::string version_of(const Fingerprint& fingerprint) {
+  return fingerprint.text.substr(0, fingerprint.text.find('.'));
+}
+
 int print_plain_jcs(const std::string& body) {
   const Expected<json::Value, json::Error> document = json::read(body);
   if (!document) return bad_input("the body is not JSON: " + at_byte(document.error()));
@@ -67,7 +71,7 @@ int run(const Options& options) {
   const Expected<Fingerprinted, json::Error> made = fingerprint(content, rules, {});
   if (!made) return bad_input("the body is not JSON: " + at_byte(made.error()));
   if (options.json) {
-    std::cout << R"({"version":)" << fingerprint_version << R"(,"canonical":)"
+    std::cout << R"({"version":)" << version_of(made->fingerprint) << R"(,"canonical":)"
               << json::quote(made->canonical) << R"(,"fingerprint":)"
               << json::quote(made->fingerprint.text) << "}\n";
   } else {

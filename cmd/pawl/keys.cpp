@@ -1,29 +1,21 @@
 // pawl keys, pawl explain: what an operator sees and does about single keys.
-#include <pwd.h>
-#include <unistd.h>
-
-#include <array>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <boost/asio/io_context.hpp>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 
 #include "cmd/pawl/command.hpp"
-#include "cmd/pawl/node.hpp"
+#include "cmd/pawl/current_user.hpp"
+#include "cmd/pawl/desk.hpp"
+#include "pawl/core/dead_letter.hpp"
 #include "pawl/core/half_done.hpp"
 #include "src/config/files.hpp"
-#include "src/config/tables.hpp"
 #include "src/gateway/key_story.hpp"
 #include "src/reconcile/derived_key.hpp"
 
 namespace pawl::cmd {
 namespace {
 
-constexpr std::string_view sqlite_prefix = "sqlite:";
-constexpr std::size_t reason_bytes_min = 3;
-constexpr std::size_t reason_bytes_max = 2000;
+constexpr std::size_t scopes_max = 10'000;  // looked at for a key that is not where it should be
+constexpr std::size_t hash_digits_min = 6;
 
 struct Options {
   std::string store;
@@ -32,8 +24,13 @@ struct Options {
   std::string reason;
   std::string actor;
   bool json = false;
+  // explain
+  std::string hash;
+  std::string request_id;
+  std::size_t scan = gateway::KeySearch{}.keys_max;
   // list
   std::string status = "unknown";
+  bool dead = false;
   std::size_t limit = 100;
   // resolve
   bool completed = false;
@@ -45,84 +42,14 @@ struct Options {
   bool forget_answer = false;
 };
 
-class NoMetrics final : public Metrics {
- public:
-  void add(Counter, std::string_view, std::uint64_t) override {}
-};
-
-// A store, opened for one command.
-struct Desk {
-  OpenStore open;
-  os::SystemClock clock;
-  os::SystemEntropy entropy;
-  NoMetrics metrics;
-  std::optional<Engine> engine;
-};
-
 int failed(const std::string& what, int code = exit_failed) {
   std::cerr << "pawl keys: " << what << '\n';
   return code;
 }
 
-template <class T>
-Task<void> keep_result(Task<T> task, std::optional<T>& result) {
-  result.emplace(co_await std::move(task));
-}
-
-template <class T>
-T run_here(Task<T> task) {
-  boost::asio::io_context context(1);
-  std::optional<T> result;
-  boost::asio::co_spawn(context, keep_result(std::move(task), result), boost::asio::detached);
-  context.run();
-  return std::move(*result);
-}
-
-Expected<std::unique_ptr<Desk>, std::string> open_desk(const std::string& url) {
-  if (const std::string must = config::check_store(url); !must.empty()) {
-    return Unexpected{"--store: " + must};
-  }
-  if (url.starts_with(sqlite_prefix)) {
-    std::error_code ignored;
-    const std::string path = url.substr(sqlite_prefix.size());
-    if (!std::filesystem::exists(path, ignored)) {
-      return Unexpected{"there is no file \"" + path + "\""};
-    }
-  }
-  // Whether it may forget was decided by whoever runs `pawl serve` on it.
-  Expected<OpenStore, std::string> open = open_store(url, /*allow_lossy_store=*/true);
-  if (!open) return Unexpected{open.error()};
-  auto desk = std::make_unique<Desk>();
-  desk->open = std::move(*open);
-  desk->engine.emplace(*desk->open.store, desk->clock, desk->entropy, desk->metrics);
-  return desk;
-}
-
-// Who is at the keyboard.
-std::string whoami() {
-  const passwd* const user = ::getpwuid(::getuid());
-  std::string name = user == nullptr ? std::to_string(::getuid()) : user->pw_name;
-  std::array<char, 256> host{};
-  if (::gethostname(host.data(), host.size() - 1) == 0) name.append("@").append(host.data());
-  return name;
-}
-
-// What is wrong with a reason; empty where nothing is.
-std::string check_reason(const std::string& reason) {
-  const bool blank = reason.find_first_not_of(" \t\n") == std::string::npos;
-  if (!blank && reason.size() >= reason_bytes_min && reason.size() <= reason_bytes_max) return {};
-  return "--reason must say why, in 3 to 2000 characters; it is kept with your name";
-}
-
-Expected<Instant, std::string> time_of(Desk& desk) {
-  const StoreResult<Done> synced = run_here(desk.engine->sync_time());
-  if (!synced)
-    return Unexpected{"the store does not answer: " + std::string(to_text(synced.error()))};
-  return desk.engine->time().at(desk.clock.now());
-}
-
 int list(const Options& options) {
-  const std::optional<Listed> which = from_text<Listed>(options.status);
+  const std::optional<Listed> which =
+      options.dead ? Listed::dead : from_text<Listed>(options.status);
   if (!which) {
     return failed("--status is \"" + options.status +
                       "\"; lists are made of unknown, dead, in_progress and pending keys. For "
@@ -150,8 +77,8 @@ Expected<gateway::KeyFacts, std::string> facts_of(Desk& desk, const Options& opt
   const Expected<Instant, std::string> now = time_of(desk);
   if (!now) return Unexpected{now.error()};
   facts.now = *now;
-  StoreResult<std::optional<Record>> record =
-      run_here(desk.open.store->find(facts.scope, facts.key));
+  StoreResult<std::optional<Record>> record = std::optional<Record>();
+  if (!options.scope.empty()) record = run_here(desk.open.store->find(facts.scope, facts.key));
   if (!record) {
     return Unexpected{record.error() == StoreError::unreadable
                           ? std::string("the record cannot be understood: it is corrupt, or a "
@@ -159,7 +86,13 @@ Expected<gateway::KeyFacts, std::string> facts_of(Desk& desk, const Options& opt
                           : "the store: " + std::string(to_text(record.error()))};
   }
   facts.record = std::move(*record);
+  facts.store = options.store;
   Cases& cases = *desk.open.cases;
+  if (!facts.record) {
+    auto elsewhere = cases.scopes_of(facts.key, scopes_max);
+    if (!elsewhere) return Unexpected{elsewhere.error()};
+    facts.elsewhere = std::move(*elsewhere);
+  }
   auto about = cases.find(facts.scope, facts.key);
   auto notes = cases.notes_of(facts.scope, facts.key);
   auto audit = cases.audit_of(facts.scope, facts.key);
@@ -178,15 +111,91 @@ Expected<gateway::KeyFacts, std::string> facts_of(Desk& desk, const Options& opt
   return facts;
 }
 
-int show(const Options& options) {
-  const auto desk = open_desk(options.store);
-  if (!desk) return failed(desk.error());
-  const Expected<gateway::KeyFacts, std::string> facts = facts_of(**desk, options);
+int tell(Desk& desk, const Options& options) {
+  const Expected<gateway::KeyFacts, std::string> facts = facts_of(desk, options);
   if (!facts) return failed(facts.error());
   std::cout << (options.json ? gateway::key_story_json(*facts) : gateway::key_story(*facts));
   const bool nothing = !facts->record && facts->audit.empty() && facts->notes.empty() &&
                        facts->evidence.empty() && facts->events.empty();
   return nothing ? exit_failed : exit_ok;
+}
+
+gateway::KeySearch search_of(const Options& options) {
+  gateway::KeySearch search;
+  search.hash = options.hash;
+  search.request_id = options.request_id;
+  search.keys_max = options.scan;
+  if (!options.scope.empty()) search.scope = Scope{options.scope};
+  return search;
+}
+
+int tell_found(Desk& desk, Options options, const gateway::FoundKey& found) {
+  if (!options.json && found.attempt != 0 && found.attempt != found.key.attempt) {
+    std::cout << "It was attempt " << found.attempt << " at this key; there was another since.\n\n";
+  }
+  options.scope = found.key.scope.text;
+  options.key = found.key.key.text;
+  return tell(desk, options);
+}
+
+// By what a line of the log says.
+int tell_logged(Desk& desk, const Options& options) {
+  const gateway::KeySearch search = search_of(options);
+  const auto found = gateway::search_keys(*desk.open.cases, search);
+  if (!found) return failed(found.error());
+  if (found->keys.size() == 1) return tell_found(desk, options, found->keys.front());
+  std::cout << (options.json ? gateway::found_keys_json(*found)
+                             : gateway::found_keys(*found, search, options.store));
+  return exit_failed;
+}
+
+// A key that no scope has may be what a line of the log has in a key's place.
+Cases::Result<std::optional<gateway::FoundKey>> logged_as(Desk& desk, const std::string& text) {
+  gateway::KeySearch search;
+  if (gateway::looks_like_hash(text)) {
+    search.hash = text;
+  } else if (gateway::looks_like_request_id(text)) {
+    search.request_id = text;
+  } else {
+    return std::optional<gateway::FoundKey>();
+  }
+  const auto found = gateway::search_keys(*desk.open.cases, search);
+  if (!found) return Unexpected{found.error()};
+  if (found->keys.size() != 1) return std::optional<gateway::FoundKey>();
+  return std::optional(found->keys.front());
+}
+
+int show(const Options& asked) {
+  Options options = asked;
+  const int named = static_cast<int>(!options.key.empty()) +
+                    static_cast<int>(!options.hash.empty()) +
+                    static_cast<int>(!options.request_id.empty());
+  if (named != 1) {
+    return failed("say which key: KEY, or --hash or --request-id of a line of the log", exit_usage);
+  }
+  const bool is_hash = options.hash.find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (!options.hash.empty() && (!is_hash || options.hash.size() < hash_digits_min)) {
+    return failed("--hash is the log's key or key_hash: 6 to 12 hexadecimal digits", exit_usage);
+  }
+  const auto desk = open_desk(options.store);
+  if (!desk) return failed(desk.error());
+  if (options.key.empty()) return tell_logged(**desk, options);
+  if (!options.scope.empty()) {
+    const StoreResult<std::optional<Record>> record =
+        run_here((*desk)->open.store->find(Scope{options.scope}, Key{options.key}));
+    if (!record || *record) return tell(**desk, options);
+  }
+  const auto holders = (*desk)->open.cases->scopes_of(Key{options.key}, scopes_max);
+  if (!holders) return failed(holders.error());
+  if (options.scope.empty() && holders->scopes.size() == 1) {
+    options.scope = holders->scopes.front().text;
+  }
+  if (holders->scopes.empty()) {
+    const auto logged = logged_as(**desk, options.key);
+    if (!logged) return failed(logged.error());
+    if (*logged) return tell_found(**desk, options, **logged);
+  }
+  return tell(**desk, options);
 }
 
 // Why the state table does not allow it.
@@ -276,7 +285,7 @@ int resolve(const Options& options) {
   if (!finding) return failed(finding.error(), exit_usage);
   const auto desk = open_desk(options.store);
   if (!desk) return failed(desk.error());
-  const std::string actor = options.actor.empty() ? whoami() : options.actor;
+  const std::string actor = options.actor.empty() ? current_user() : options.actor;
   const bool happened = std::holds_alternative<FoundCompleted>(*finding);
   const Expected<Record, ResolveFailure> resolved =
       run_here((*desk)->engine->resolve(Scope{options.scope}, Key{options.key}, std::move(*finding),
@@ -327,14 +336,49 @@ int purge(const Options& options) {
   const Record& record = **found;
   const std::string refusal = why_not_purged(record, options);
   if (!refusal.empty()) return failed("not purged: " + refusal);
-  const std::string actor = options.actor.empty() ? whoami() : options.actor;
+  const std::string actor = options.actor.empty() ? current_user() : options.actor;
   const Cases::Result<bool> purged =
       (*desk)->open.cases->purge(record.scope, record.key, guard_of(record),
                                  AuditEntry{"operator " + actor, "purge", options.reason});
   if (!purged) return failed(purged.error());
   if (!*purged) return failed("not purged: somebody else changed it meanwhile; look again");
-  std::cout << "purged: a request with this key is new. Nodes that have its answer in memory may "
-               "replay it until they are restarted\n";
+  std::cout
+      << "purged: a request with this key is new. Nodes that have its answer in memory forget "
+         "it within seconds\n";
+  return exit_ok;
+}
+
+// A dead letter of an async route, as it will be; nothing where it is none.
+using Handled = std::optional<Record> (*)(const Record& record, Instant now);
+
+int handle_dead_letter(const Options& options, const std::string& action, const std::string& done,
+                       Handled handled) {
+  if (const std::string must = check_reason(options.reason); !must.empty()) {
+    return failed(must, exit_usage);
+  }
+  const auto desk = open_desk(options.store);
+  if (!desk) return failed(desk.error());
+  const Expected<Instant, std::string> now = time_of(**desk);
+  if (!now) return failed(now.error());
+  const StoreResult<std::optional<Record>> found =
+      run_here((*desk)->open.store->find(Scope{options.scope}, Key{options.key}));
+  if (!found) return failed("the store: " + std::string(to_text(found.error())));
+  std::optional<Record> next = *found ? handled(**found, *now) : std::nullopt;
+  if (!next) {
+    const std::string status = *found ? "it is " + std::string(to_text(status_of(**found)))
+                                      : std::string("there is no such record; is --scope right?");
+    return failed("not " + done + ": only accepted work that is out of attempts can be; " + status +
+                  ". pawl keys list --dead");
+  }
+  const std::string actor = options.actor.empty() ? current_user() : options.actor;
+  const std::string became(to_text(status_of(*next)));
+  Replacement change{std::move(*next), guard_of(**found),
+                     AuditEntry{"operator " + actor, action, options.reason}};
+  const StoreResult<Written> written =
+      run_here((*desk)->open.store->replace_one(std::move(change)));
+  if (!written) return failed("the store: " + std::string(to_text(written.error())));
+  if (!written->mine) return failed("not " + done + ": somebody else changed it; look again");
+  std::cout << done << ": it is now " << became << '\n';
   return exit_ok;
 }
 
@@ -351,7 +395,7 @@ int ask(const Options& options) {
   if (!found) return failed("the store: " + std::string(to_text(found.error())));
   const auto* doubt = *found ? std::get_if<Unknown>(&(*found)->state) : nullptr;
   if (doubt == nullptr) return failed("not asked: " + why_not_unknown(*found));
-  const std::string actor = options.actor.empty() ? whoami() : options.actor;
+  const std::string actor = options.actor.empty() ? current_user() : options.actor;
   const CaseNote note{*now, (*found)->fence, "operator", "asked again",
                       actor + ": " + options.reason};
   const Cases::Result<bool> reopened =
@@ -359,7 +403,8 @@ int ask(const Options& options) {
   if (!reopened) return failed(reopened.error());
   if (!*reopened) return failed("not asked: it is no dead letter; its source is being asked");
   Record next = **found;
-  next.state = Unknown{.reconcile_after = *now, .locked_until = doubt->locked_until};
+  next.state = Unknown{
+      .reconcile_after = *now, .locked_until = doubt->locked_until, .locked_at = doubt->locked_at};
   Replacement change{std::move(next), guard_of(**found),
                      AuditEntry{"operator " + actor, "ask", options.reason}};
   const StoreResult<Written> written =
@@ -394,12 +439,19 @@ void add_reason(CLI::App* command, const std::shared_ptr<Options>& options) {
 
 void add_show(CLI::App& parent, const char* name, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      add_for_key(parent, name, "Tell the story of one key in plain words", options);
+  CLI::App* command = add(parent, name, "Tell the story of one key in plain words", options);
+  command->add_option("KEY", options->key, "The key, as the client sent it, without quotes");
+  command->add_option("--scope", options->scope, "Whose key: caller:NAME (whoever has it)");
+  command->add_option("--hash", options->hash, "Instead of KEY: key or key_hash of a log line");
+  command->add_option("--request-id", options->request_id,
+                      "Instead of KEY: Pawl-Request-Id, or request_id or execution of a log line");
+  command->add_option("--scan", options->scan,
+                      "How many records to look at for those two (10000000)");
   command->add_flag("--json", options->json, "Print one JSON object");
   command->footer(
       "Example: pawl explain 8e03978e-40d5-43dd-bc93-6894a57f9324 --scope caller:acme\\\n"
       "           --store postgres://pawl@db/pawl\n"
+      "         pawl explain --hash 1f3a5c7e9b2d --store postgres://pawl@db/pawl\n"
       "Exit codes: 0 shown, 1 nothing is known of it, or failed, 64 wrong usage.");
   command->callback([options, &exit_code] { exit_code = show(*options); });
 }
@@ -416,6 +468,8 @@ void add_keys(CLI::App& app, int& exit_code) {
   CLI::App* listing =
       add(*command, "list", "List unknown, dead, in_progress or pending keys", options);
   listing->add_option("--status", options->status, "unknown, dead, in_progress, pending (unknown)");
+  listing->add_flag("--dead", options->dead,
+                    "All that waits for an operator: unknown, or out of attempts");
   listing->add_option("--limit", options->limit, "How many, oldest first (100)");
   listing->add_flag("--json", options->json, "Print a JSON list");
   listing->callback([options, &exit_code] { exit_code = list(*options); });
@@ -451,6 +505,22 @@ void add_keys(CLI::App& app, int& exit_code) {
       add_for_key(*command, "ask", "Have the source asked again about a dead letter", asked);
   add_reason(asking, asked);
   asking->callback([asked, &exit_code] { exit_code = ask(*asked); });
+
+  auto retried = std::make_shared<Options>();
+  CLI::App* retrying =
+      add_for_key(*command, "retry", "Queue accepted work again that is out of attempts", retried);
+  add_reason(retrying, retried);
+  retrying->callback([retried, &exit_code] {
+    exit_code = handle_dead_letter(*retried, "retry", "retried", requeued);
+  });
+
+  auto discard = std::make_shared<Options>();
+  CLI::App* discarding = add_for_key(
+      *command, "discard", "Give accepted work up for good that is out of attempts", discard);
+  add_reason(discarding, discard);
+  discarding->callback([discard, &exit_code] {
+    exit_code = handle_dead_letter(*discard, "discard", "discarded", discarded);
+  });
 
   auto purged = std::make_shared<Options>();
   CLI::App* purging = add_for_key(*command, "purge", "Forget a finished key", purged);

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "cmd/pawl/command.hpp"
+#include "cmd/pawl/typo.hpp"
 
 namespace {
 
@@ -44,10 +45,13 @@ int main(int argc, char** argv) {
   pawl::cmd::add_reconcile(app, exit_code);
   pawl::cmd::add_fingerprint(app, exit_code);
   pawl::cmd::add_migrate(app, exit_code);
+  pawl::cmd::add_store(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? pawl::cmd::exit_ok : pawl::cmd::exit_usage;
+    if (app.exit(error) == 0) return pawl::cmd::exit_ok;
+    std::fputs(pawl::cmd::nearest_name(app, {argv + 1, argv + argc}).c_str(), stderr);
+    return pawl::cmd::exit_usage;
   }
   if (app.get_subcommands().empty()) {
     std::fputs(app.help().c_str(), stderr);

@@ -2,9 +2,11 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cmd/pawl/command.hpp"
 #include "pawl/core/json.hpp"
+#include "src/adapters/postgres/grants.hpp"
 #include "src/adapters/postgres/migrate.hpp"
 #include "src/adapters/sqlite/sqlite_store.hpp"
 
@@ -16,6 +18,8 @@ struct Options {
   bool dry_run = false;
   bool status = false;
   bool json = false;
+  std::vector<std::string> grants;  // gateway=ROLE, service=ROLE
+  bool apply = false;
 };
 
 constexpr std::string_view sqlite_prefix = "sqlite:";
@@ -63,7 +67,49 @@ int migrate_postgres(const Options& options) {
   return options.status && !status->pending.empty() ? exit_failed : exit_ok;
 }
 
+Expected<postgres::Roles, std::string> roles_of(const std::vector<std::string>& words) {
+  postgres::Roles roles;
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    const std::string who = word.substr(0, equals);
+    std::optional<std::string>* role = nullptr;
+    if (who == "gateway") role = &roles.gateway;
+    if (who == "service") role = &roles.service;
+    const bool named = equals != std::string::npos && equals + 1 < word.size();
+    if (role == nullptr || !named || role->has_value()) {
+      return Unexpected{"--grants takes gateway=ROLE, service=ROLE, or both, not \"" + word + "\""};
+    }
+    *role = word.substr(equals + 1);
+  }
+  return roles;
+}
+
+int grant(const Options& options) {
+  const Expected<postgres::Roles, std::string> roles = roles_of(options.grants);
+  if (!roles) {
+    std::cerr << "pawl migrate: " << roles.error() << '\n';
+    return exit_usage;
+  }
+  if (options.store.starts_with(sqlite_prefix)) {
+    return failed("a SQLite store has no roles: whoever may read and write the file may use it");
+  }
+  const auto statements = options.apply ? postgres::apply_grants(options.store, *roles)
+                                        : postgres::grants_for(options.store, *roles);
+  if (!statements) return failed(statements.error());
+  if (options.json) {
+    std::cout << R"({"applied":)" << (options.apply ? "true" : "false") << R"(,"grants":[)";
+    for (const std::string& statement : *statements) {
+      std::cout << (&statement == &statements->front() ? "" : ",") << json::quote(statement);
+    }
+    std::cout << "]}\n";
+    return exit_ok;
+  }
+  for (const std::string& statement : *statements) std::cout << statement << ";\n";
+  return exit_ok;
+}
+
 int run(const Options& options) {
+  if (!options.grants.empty()) return grant(options);
   if (options.store.starts_with(sqlite_prefix)) return migrate_sqlite(options);
   return migrate_postgres(options);
 }
@@ -76,6 +122,7 @@ void add_migrate(CLI::App& app, int& exit_code) {
   command->footer(
       "Safe to run on ten nodes at once: a lock lets one of them do it.\n"
       "Example: pawl migrate --store postgres://pawl@db/pawl --dry-run\n"
+      "         pawl migrate --store postgres://owner@db/pawl --grants gateway=pawl service=shop\n"
       "Exit codes: 0 up to date, 1 failed or (--status) something is pending,\n"
       "64 wrong usage.");
   command->add_option("--store", options->store, "postgres://..., key=value pairs, or sqlite:PATH")
@@ -83,6 +130,14 @@ void add_migrate(CLI::App& app, int& exit_code) {
   CLI::Option* dry = command->add_flag("--dry-run", options->dry_run, "Say what would be done");
   command->add_flag("--status", options->status, "Like --dry-run; exit 1 if not up to date")
       ->excludes(dry);
+  CLI::Option* grants =
+      command
+          ->add_option("--grants", options->grants,
+                       "gateway=ROLE service=ROLE: print the SQL that gives these roles what they "
+                       "need, and migrate nothing")
+          ->expected(1, 2)
+          ->excludes(dry);
+  command->add_flag("--apply", options->apply, "Run what --grants prints")->needs(grants);
   command->add_flag("--json", options->json, "Print one JSON object");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }

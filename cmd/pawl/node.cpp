@@ -8,6 +8,7 @@
 #include <csignal>
 #include <future>
 
+#include "cmd/pawl/desk.hpp"
 #include "src/adapters/postgres/cases.hpp"
 #include "src/adapters/postgres/channel.hpp"
 #include "src/adapters/postgres/observations.hpp"
@@ -18,8 +19,8 @@
 #include "src/adapters/sqlite/observations.hpp"
 #include "src/adapters/sqlite/outbox.hpp"
 #include "src/adapters/sqlite/sqlite_store.hpp"
-#include "src/config/files.hpp"
 #include "src/config/serving.hpp"
+#include "src/engine/orphans.hpp"
 
 namespace pawl::cmd {
 namespace {
@@ -34,7 +35,8 @@ Expected<OpenStore, std::string> opened(Expected<std::unique_ptr<Concrete>, std:
                                         std::unique_ptr<Observations> observations,
                                         std::unique_ptr<OutboxStore> outbox,
                                         std::unique_ptr<Cases> cases,
-                                        std::unique_ptr<Cases> more_cases) {
+                                        std::unique_ptr<Cases> more_cases,
+                                        std::unique_ptr<Upkeep> upkeep) {
   if (!store) return Unexpected{store.error()};
   Concrete* const concrete = store->get();
   return OpenStore{std::move(*store),
@@ -42,6 +44,7 @@ Expected<OpenStore, std::string> opened(Expected<std::unique_ptr<Concrete>, std:
                    std::move(outbox),
                    std::move(cases),
                    std::move(more_cases),
+                   std::move(upkeep),
                    [concrete] { return concrete->trouble(); },
                    {}};
 }
@@ -97,14 +100,6 @@ Duration renew_interval(const config::Config& config) {
   return std::clamp<Duration>(shortest / 6, 50ms, 1s);
 }
 
-std::string admin_token(const config::Config& config) {
-  if (config.admin.token_file.empty()) return {};
-  const Expected<std::string, std::string> read = config::read_file(config.admin.token_file);
-  std::string token = read ? *read : std::string();
-  while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
-  return token;
-}
-
 std::string url_of(const config::Address& address, std::uint16_t port) {
   const bool v6 = address.host.find(':') != std::string::npos;
   return "http://" + (v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(port);
@@ -121,21 +116,22 @@ bool wait_until(Condition condition, std::chrono::steady_clock::time_point deadl
 
 }  // namespace
 
-Expected<OpenStore, std::string> open_store(const std::string& url, bool allow_lossy_store) {
+Expected<OpenStore, std::string> open_store(const std::string& url, bool allow_lossy_store,
+                                            sqlite::WhenOld when_old) {
   if (url.starts_with(sqlite_prefix)) {
     const std::string path = url.substr(sqlite_prefix.size());
-    return opened(sqlite::SqliteStore::open(path),
+    return opened(sqlite::SqliteStore::open(path, {}, when_old),
                   std::make_unique<sqlite::SqliteObservations>(path),
                   std::make_unique<sqlite::SqliteOutbox>(path), sqlite::cases_in(path),
-                  sqlite::cases_in(path));
+                  sqlite::cases_in(path), sqlite::upkeep_in(path));
   }
   postgres::Options options;
   options.allow_lossy_store = allow_lossy_store;
-  Expected<OpenStore, std::string> store =
-      opened(postgres::PostgresStore::open(url, options),
-             std::make_unique<postgres::PostgresObservations>(url, options),
-             std::make_unique<postgres::PostgresOutbox>(url, options),
-             postgres::cases_in(url, options), postgres::cases_in(url, options));
+  Expected<OpenStore, std::string> store = opened(
+      postgres::PostgresStore::open(url, options),
+      std::make_unique<postgres::PostgresObservations>(url, options),
+      std::make_unique<postgres::PostgresOutbox>(url, options), postgres::cases_in(url, options),
+      postgres::cases_in(url, options), postgres::upkeep_in(url, options));
   if (store) {
     store->hear = [url, options](std::string name, std::function<void(std::string_view)> heard) {
       return std::make_unique<PostgresHearing>(url, options, std::move(name), std::move(heard));
@@ -143,6 +139,40 @@ Expected<OpenStore, std::string> open_store(const std::string& url, bool allow_l
   }
   return store;
 }
+
+// SIGTERM and SIGINT end the node. SIGHUP is what many programs take for "read your configuration
+// again", and what a terminal sends that goes away: neither may end a payment in the middle.
+class Node::Signals {
+ public:
+  explicit Signals(gateway::RequestLog& log) : log_(log) {
+    wait_for_end();
+    wait_for_hup();
+  }
+  [[nodiscard]] int asked() const { return asked_; }
+  void wait(std::chrono::milliseconds time) { context_.run_for(time); }
+
+ private:
+  void wait_for_end() {
+    ends_.async_wait([this](const boost::system::error_code&, int) {
+      ++asked_;
+      wait_for_end();
+    });
+  }
+  void wait_for_hup() {
+    hups_.async_wait([this](const boost::system::error_code&, int) {
+      log_.say("warning",
+               "SIGHUP is ignored: the configuration is read at the start alone; to change it, "
+               "restart");
+      wait_for_hup();
+    });
+  }
+
+  gateway::RequestLog& log_;
+  net::io_context context_;
+  net::signal_set ends_{context_, SIGTERM, SIGINT};
+  net::signal_set hups_{context_, SIGHUP};
+  int asked_ = 0;
+};
 
 Node::Node(const config::Config& config, OpenStore store, Role role)
     : config_(config),
@@ -154,11 +184,13 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
       observer_(config, *store_.observations, metrics_, log_, clock_,
                 !observed_routes(config).empty()),
       desk_(*store_.cases),
+      upkeep_(*store_.upkeep),
       comparer_(
           config, *store_.more_cases, [] { return sqlite::open_sheet({}); }, clock_, metrics_,
           log_),
       count_(config.limits.connections, config.limits.connections_per_address),
       admin_count_(256, 256) {
+  shared_.orphans = std::make_shared<Orphans>();
   for (std::size_t i = 0; i < thread_count(config); ++i) {
     workers_.push_back(
         std::make_unique<Worker>(config, shared_, *store_.store, metrics_, count_, desk_));
@@ -180,7 +212,7 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
   gateway::AdminSources sources;
   sources.not_ready = [this] { return not_ready(); };
   sources.metrics = [this] { return metrics_text(); };
-  sources.token = admin_token(config);
+  sources.token = config.admin.token;
   admin_.emplace(std::move(sources));
   Worker& first = *workers_.front();
   admin_sessions_.emplace(first.context, first.deadlines, *admin_, http::SessionLimits{},
@@ -190,7 +222,8 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
 Node::~Node() {
   for (const auto& worker : workers_) worker->join();
   outbox_hearing_.reset();
-  desk_.stop();      // what it answers, it answers to them
+  desk_.stop();  // what it answers, it answers to them
+  upkeep_.stop();
   hearing_.reset();  // before the event loops on which it wakes whoever waits
   // Its threads may still be letting go of the event loops they have just woken: they end first.
   store_.store.reset();
@@ -211,6 +244,13 @@ void Node::open_outbox() {
                                    metrics_,
                                    log_};
   first.outbox = std::make_unique<gateway::OutboxWorker>(world, first.context.get_executor());
+  gateway::OutboxInquiries inquiries{config_,     first.outbox->desk(),
+                                     desk_,       first.deadlines,
+                                     first.clock, first.entropy,
+                                     metrics_,    metrics_,
+                                     log_,        [&outbox = *first.outbox] { outbox.wake(); }};
+  first.inquiries = std::make_unique<gateway::OutboxReconciler>(std::move(inquiries),
+                                                                first.context.get_executor());
   if (!store_.hear || config_.destinations.empty()) return;
   outbox_hearing_ =
       store_.hear("pawl_outbox", [&outbox = *first.outbox](std::string_view) { outbox.wake(); });
@@ -218,6 +258,13 @@ void Node::open_outbox() {
 
 Expected<Done, std::string> Node::open() {
   Worker& first = *workers_.front();
+  const auto told = restoration_to_obey(*store_.upkeep);
+  if (!told) return Unexpected{"store: " + told.error()};
+  if (*told) obey(*told);
+  // What is answered from memory must be of an epoch that is known.
+  static_cast<void>(run_here(first.store.time()));
+  first.upkeep = &upkeep_;
+  first.on_restoration = [this](const std::optional<StoredRestoration>& now) { obey(now); };
   std::vector<http::SessionGroup*> groups;
   for (const auto& worker : workers_) groups.push_back(&worker->sessions);
   if (role_ == Role::serve) {
@@ -231,18 +278,33 @@ Expected<Done, std::string> Node::open() {
       admin_listener_->open(config_.admin.listen.host, config_.admin.listen.port);
   if (!admin_port) return Unexpected{admin_port.error()};
   admin_port_ = *admin_port;
+  // Before anybody can know that we are there: from now on a signal means to drain.
+  signals_ = std::make_unique<Signals>(log_);
   return Done{};
+}
+
+// An engine belongs to its thread; before those run, what is posted waits for them and goes first.
+void Node::obey(const std::optional<StoredRestoration>& told) {
+  if (told == obeyed_) return;
+  obeyed_ = told;
+  std::optional<Restoration> restoration;
+  if (told) restoration = Restoration{told->since, told->at, told->until};
+  for (const auto& worker : workers_) {
+    net::post(worker->context,
+              [&engine = worker->engine, restoration] { engine.set_restored(restoration); });
+  }
+  if (told) {
+    log_.say("warning",
+             "the store was restored from a backup: keys that are not in it are refused until "
+             "their retention is over (pawl store show)");
+  }
 }
 
 std::string Node::public_url() const { return url_of(config_.listen, port_); }
 std::string Node::admin_url() const { return url_of(config_.admin.listen, admin_port_); }
 
 bool Node::serve() {
-  // Before the first request can come: from then on a signal means to drain.
-  net::io_context waiting;
-  net::signal_set signals(waiting, SIGTERM, SIGINT);
-  bool stop = false;
-  signals.async_wait([&](const boost::system::error_code&, int) { stop = true; });
+  Signals& signals = *signals_;
   Worker& first = *workers_.front();
   const Duration renewal = renew_interval(config_);
   for (const auto& worker : workers_) {
@@ -251,10 +313,13 @@ bool Node::serve() {
   }
   first.repeat(&Worker::sweep, config_.sweep_interval);
   first.repeat(&Worker::reap, config_.sweep_interval);
+  first.repeat(&Worker::tidy, config_.sweep_interval);
   first.repeat(&Worker::count_unknown, config_.sweep_interval);
+  first.repeat(&Worker::count_unreadable, config_.sweep_interval);
   net::co_spawn(first.context, first.async.run(), net::detached);
   if (first.outbox) {
     net::co_spawn(first.context, first.outbox->run(), net::detached);
+    net::co_spawn(first.context, first.inquiries->run(), net::detached);
     first.repeat(&Worker::count_outbox, std::min<Duration>(config_.sweep_interval, 10s));
   }
   net::co_spawn(first.context, first.reconciler.run(), net::detached);
@@ -263,21 +328,37 @@ bool Node::serve() {
   for (const auto& worker : workers_) worker->start();
   comparer_.start();
   if (role_ == Role::serve) observer_.start();
-  wait_for_signal(waiting, stop);
+  constexpr auto never = std::chrono::steady_clock::time_point::max();
+  wait_until_asked(signals, 1, never);
+  draining_ = true;
+  if (config_.drain_delay > Duration{0}) {
+    log_.say("info", "not ready any more; draining begins after drain_delay");
+    wait_until_asked(signals, 2, std::chrono::steady_clock::now() + config_.drain_delay);
+  }
   return drain();
 }
 
 // Sleeps; the log is written out meanwhile, so that a quiet node's last lines are not held back.
-void Node::wait_for_signal(net::io_context& signals, const bool& stop) {
-  while (!stop) {
-    signals.run_for(100ms);
+void Node::wait_until_asked(Signals& signals, int times,
+                            std::chrono::steady_clock::time_point end) {
+  while (signals.asked() < times && std::chrono::steady_clock::now() < end) {
+    signals.wait(100ms);
+    watch_store();
     log_.flush();
   }
 }
 
+// What /readyz says of it to operators alone, the log says to whoever reads it.
+void Node::watch_store() {
+  const std::string trouble = store_.trouble().value_or("");
+  if (trouble == store_trouble_) return;
+  store_trouble_ = trouble;
+  trouble.empty() ? log_.say("info", "the store is back")
+                  : log_.say("warning", "the store cannot be used: " + trouble);
+}
+
 // Stops accepting, lets what is under way finish, and ends when it has, or at drain_timeout.
 bool Node::drain() {
-  draining_ = true;
   log_.say("info", "draining: " + std::to_string(count_.all()) + " connections");
   Worker& first = *workers_.front();
   if (first.outbox) first.outbox->stop();  // its rows can wait for the next worker
@@ -322,19 +403,19 @@ std::size_t Node::under_way() const {
   return all;
 }
 
-std::vector<std::string> Node::not_ready() const {
-  std::vector<std::string> reasons;
-  if (draining_) reasons.emplace_back("draining");
+std::vector<gateway::NotReady> Node::not_ready() const {
+  std::vector<gateway::NotReady> reasons;
+  if (draining_) reasons.push_back({"draining"});
   if (!config::needs_store(config_)) return reasons;
   if (const std::optional<std::string> trouble = store_.trouble()) {
-    reasons.push_back("store: " + *trouble);
+    reasons.push_back({"store: it cannot be used", *trouble});
   }
   const StoreTime& time = workers_.front()->engine.time();  // the admin's own thread
-  if (!time.known()) reasons.emplace_back("store: its time is not known yet");
+  if (!time.known()) reasons.push_back({"store: its time is not known yet"});
   if (!time.trusted()) {
-    reasons.emplace_back(
-        "clock: the store's clock and this machine's have moved apart; nothing "
-        "expires until they agree again");
+    reasons.push_back(
+        {"clock: the store's clock and this machine's have moved apart; nothing "
+         "expires until they agree again"});
   }
   return reasons;
 }

@@ -9,15 +9,20 @@
 #include <thread>
 #include <vector>
 
+#include "pawl/ports/upkeep.hpp"
 #include "src/adapters/http/server.hpp"
 #include "src/adapters/os/random.hpp"
 #include "src/adapters/os/system_clock.hpp"
+#include "src/adapters/sqlite/database.hpp"
+#include "src/engine/stored_restoration.hpp"
 #include "src/gateway/admin.hpp"
 #include "src/gateway/async_worker.hpp"
+#include "src/gateway/case_desk.hpp"
 #include "src/gateway/comparer.hpp"
 #include "src/gateway/gateway.hpp"
 #include "src/gateway/metered_store.hpp"
 #include "src/gateway/observer.hpp"
+#include "src/gateway/outbox_reconciler.hpp"
 #include "src/gateway/outbox_worker.hpp"
 #include "src/gateway/prometheus_metrics.hpp"
 #include "src/gateway/reconciler.hpp"
@@ -38,12 +43,15 @@ struct OpenStore {
   std::unique_ptr<OutboxStore> outbox;
   std::unique_ptr<Cases> cases;
   std::unique_ptr<Cases> more_cases;  // the same, on a connection of its own
+  std::unique_ptr<Upkeep> upkeep;
   std::function<std::optional<std::string>()> trouble;
   // Opens the store's way of passing hints between nodes, if it has one: the channel's name, and
   // what is called with each word that is heard.
   std::function<std::unique_ptr<Hearing>(std::string, std::function<void(std::string_view)>)> hear;
 };
-Expected<OpenStore, std::string> open_store(const std::string& url, bool allow_lossy_store);
+// `when_old`: of a SQLite store. A PostgreSQL one is changed by `pawl migrate` alone.
+Expected<OpenStore, std::string> open_store(const std::string& url, bool allow_lossy_store,
+                                            sqlite::WhenOld when_old = sqlite::WhenOld::migrate);
 
 // One thread: an event loop with an engine, a gateway and connections of its own. Threads meet in
 // the store, as nodes do.
@@ -59,10 +67,12 @@ class Worker {
     stopping_ = true;
     async.stop();
     if (outbox) outbox->stop();
+    if (inquiries) inquiries->stop();
     reconciler.stop();
   }
   [[nodiscard]] bool busy() const {
-    return busy_ > 0 || async.busy() || (outbox && outbox->busy()) || reconciler.busy();
+    return busy_ > 0 || async.busy() || (outbox && outbox->busy()) ||
+           (inquiries && inquiries->busy()) || reconciler.busy();
   }
   void join();
 
@@ -70,14 +80,18 @@ class Worker {
   os::SystemClock clock;
   os::SystemEntropy entropy;
   http::Deadlines deadlines{clock};
-  http::UpstreamPool pool;
+  http::UpstreamPool pool;    // of guarded requests alone
+  http::UpstreamPool others;  // of those that need no record
   gateway::MeteredStore store;
   Engine engine;
   gateway::Gateway gateway;
   http::SessionGroup sessions;
   gateway::AsyncWorker async;
-  std::unique_ptr<gateway::OutboxWorker> outbox;  // on one of the threads
+  std::unique_ptr<gateway::OutboxWorker> outbox;         // on one of the threads,
+  std::unique_ptr<gateway::OutboxReconciler> inquiries;  // with the outbox's desk
   gateway::Reconciler reconciler;
+  gateway::Desk<Upkeep>* upkeep = nullptr;  // on one of the threads
+  std::function<void(const std::optional<StoredRestoration>&)> on_restoration;
 
   // Background work; `pass` is called again `every` so often until stop_passes.
   using Pass = Task<void> (Worker::*)();
@@ -87,13 +101,18 @@ class Worker {
   Task<void> look_after();  // orphans, late outcomes, idle connections, the store's time
   Task<void> sweep();
   Task<void> reap();
+  Task<void> tidy();
   Task<void> count_unknown();
+  Task<void> count_unreadable();
   Task<void> count_outbox();
 
  private:
   Task<void> repeat_until_stopped(Pass pass, Duration every);
 
+  gateway::Shared& shared_;
   gateway::PrometheusMetrics& metrics_;
+  gateway::RequestLog& log_;
+  std::size_t unreadable_ = 0;  // as last said in the log
   std::atomic<bool> stopping_ = false;
   std::atomic<int> busy_ = 0;
   std::thread thread_;
@@ -112,16 +131,22 @@ class Node {
   [[nodiscard]] std::string public_url() const;
   [[nodiscard]] std::string admin_url() const;
 
+  [[nodiscard]] gateway::RequestLog& log() { return log_; }
+
   // Serves until SIGTERM or SIGINT, then drains. True: everything under way was finished.
   bool serve();
 
  private:
-  void wait_for_signal(boost::asio::io_context& signals, const bool& stop);
+  class Signals;
+  void wait_until_asked(Signals& signals, int times, std::chrono::steady_clock::time_point end);
+  // What the store says of a backup that it was put back from holds for all threads.
+  void obey(const std::optional<StoredRestoration>& told);
+  void watch_store();
   bool drain();
   void open_outbox();
   // Requests and outcomes that are not recorded yet.
   [[nodiscard]] std::size_t under_way() const;
-  [[nodiscard]] std::vector<std::string> not_ready() const;
+  [[nodiscard]] std::vector<gateway::NotReady> not_ready() const;
   std::string metrics_text();
 
   const config::Config& config_;
@@ -135,6 +160,7 @@ class Node {
   os::SystemClock clock_;
   gateway::Observer observer_;
   gateway::CaseDesk desk_;
+  gateway::Desk<Upkeep> upkeep_;
   gateway::Comparer comparer_;
   http::ConnectionCount count_;
   http::ConnectionCount admin_count_;
@@ -146,6 +172,9 @@ class Node {
   std::uint16_t port_ = 0;
   std::uint16_t admin_port_ = 0;
   std::atomic<bool> draining_ = false;
+  std::optional<StoredRestoration> obeyed_;  // of the first worker's thread, once it runs
+  std::string store_trouble_;                // as the log has it
+  std::unique_ptr<Signals> signals_;
 };
 
 }  // namespace pawl::cmd

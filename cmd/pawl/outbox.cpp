@@ -1,13 +1,11 @@
 // pawl outbox: what waits to be sent, what could not be, and an operator's word about it.
-#include <unistd.h>
-
-#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "cmd/pawl/command.hpp"
+#include "cmd/pawl/current_user.hpp"
 #include "cmd/pawl/outbox_text.hpp"
 #include "src/adapters/postgres/outbox.hpp"
 #include "src/adapters/sqlite/outbox.hpp"
@@ -42,15 +40,6 @@ std::unique_ptr<OutboxStore> outbox_in(const std::string& url) {
   postgres::Options options;
   options.allow_lossy_store = true;  // whoever serves has decided about that
   return std::make_unique<postgres::PostgresOutbox>(url, options);
-}
-
-// Who is at the keyboard, as well as the system knows.
-std::string whoever() {
-  for (const char* name : {"SUDO_USER", "USER", "LOGNAME"}) {
-    const char* const value = std::getenv(name);
-    if (value != nullptr && *value != '\0') return value;
-  }
-  return "uid " + std::to_string(::getuid());
 }
 
 int list(const Options& options) {
@@ -91,7 +80,7 @@ int change(const Options& options) {
     return failed("--reason is empty; say why, for whoever reads the audit", exit_usage);
   }
   const std::unique_ptr<OutboxStore> outbox = outbox_in(options.store);
-  const OutboxAuthor author{options.actor.value_or(whoever()), options.reason};
+  const OutboxAuthor author{options.actor.value_or(current_user()), options.reason};
   const Expected<OutboxRow, std::string> row = outbox->change(
       options.id, options.order.action, author,
       [&](const OutboxRow& before, Instant now) { return ordered(before, options.order, now); });

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "pawl/core/json.hpp"
+#include "pawl/core/printable.hpp"
 
 namespace pawl::cmd {
 namespace {
@@ -34,14 +35,6 @@ std::string status_of(const OutboxRow& row) {
   return row.discarded_at ? "discarded" : std::string(to_text(row.status));
 }
 
-// Control characters of a stored text must not drive the operator's terminal.
-std::string visible(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';
-  }
-  return text;
-}
-
 std::string in_doubt(const OutboxRow& row) {
   if (row.status == OutboxStatus::done) return "it happened";
   if (!row.first_sent_at) return "it has not happened";
@@ -61,6 +54,11 @@ std::string next_step(const OutboxRow& row, Instant now) {
     case OutboxStatus::done: return "nothing";
     case OutboxStatus::dead: return "waits for you: pawl outbox retry, or pawl outbox discard";
     case OutboxStatus::unknown:
+      if (row.asked > 0) {
+        return "its source is asked again, at or after " + iso(row.next_attempt_at) +
+               "; or you look it up yourself: then pawl outbox confirm, or pawl outbox retry "
+               "--nothing-happened";
+      }
       return "waits for you: look it up at the destination by its derived key, then pawl outbox "
              "confirm, or pawl outbox retry --nothing-happened";
   }
@@ -70,7 +68,7 @@ std::string next_step(const OutboxRow& row, Instant now) {
 void field(std::string& out, std::string_view name, const std::string& value) {
   if (value.empty()) return;
   out.append(name).append(std::string(name.size() < 14 ? 14 - name.size() : 1, ' '));
-  out.append(visible(value)).append("\n");
+  out.append(printable(value)).append("\n");
 }
 
 }  // namespace
@@ -79,10 +77,12 @@ std::string list_text(const std::vector<OutboxRow>& rows, Instant now) {
   if (rows.empty()) return "no rows\n";
   std::string out;
   for (const OutboxRow& row : rows) {
-    out.append(row.id).append("  ").append(status_of(row)).append("  ");
-    out.append(visible(row.destination)).append("  attempts=").append(std::to_string(row.attempt));
+    out.append(printable(row.id)).append("  ").append(status_of(row)).append("  ");
+    out.append(printable(row.destination))
+        .append("  attempts=")
+        .append(std::to_string(row.attempt));
     out.append("  age=").append(age(now - row.created_at));
-    if (!row.last_error.empty()) out.append("  ").append(visible(row.last_error));
+    if (!row.last_error.empty()) out.append("  ").append(printable(row.last_error));
     out += '\n';
   }
   return out;
@@ -147,7 +147,7 @@ std::string row_json(const OutboxRow& row) {
   add("created_at", time(row.created_at));
   add("done_at", time(row.done_at));
   add("discarded_at", time(row.discarded_at));
-  return out + "}";
+  return printable_json(out + "}");
 }
 
 }  // namespace pawl::cmd

@@ -6,6 +6,7 @@
 
 #include "cmd/pawl/command.hpp"
 #include "cmd/pawl/node.hpp"
+#include "pawl/core/printable.hpp"
 #include "src/adapters/sqlite/ledger_sheet.hpp"
 #include "src/config/serving.hpp"
 #include "src/config/units.hpp"
@@ -69,15 +70,17 @@ class Report {
       line.text("kind", to_text(difference.kind)).text("scope", difference.scope);
       line.text("key", difference.key).text("derived_key", difference.subject);
       line.text("id", difference.id).text("detail", difference.detail);
-      std::cout << (any_ ? ",\n" : "\n") << line.done();
+      std::cout << (any_ ? ",\n" : "\n") << printable_json(line.done());
     } else {
       if (!any_) std::cout << padded("KIND", 13) << padded("THEIR ID", 20) << "KEY\n";
-      const std::string key = difference.key.empty() ? difference.subject : difference.key;
+      // What the provider calls its charges is not ours to trust.
+      const std::string key =
+          printable(difference.key.empty() ? difference.subject : difference.key);
       std::cout << padded(std::string(to_text(difference.kind)), 13)
-                << padded(difference.id.empty() ? "-" : difference.id, 20)
+                << padded(difference.id.empty() ? "-" : printable(difference.id), 20)
                 << (key.empty() ? "-" : key)
-                << (difference.scope.empty() ? "" : " (" + difference.scope + ")") << ": "
-                << difference.detail << '\n';
+                << (difference.scope.empty() ? "" : " (" + printable(difference.scope) + ")")
+                << ": " << printable(difference.detail) << '\n';
     }
     any_ = true;
   }

@@ -1,12 +1,12 @@
 // pawl worker: everything that needs no client. Works off async requests and the outbox, sweeps,
 // reaps.
-#include <csignal>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
 
 #include "cmd/pawl/command.hpp"
 #include "cmd/pawl/node.hpp"
+#include "cmd/pawl/setting_up.hpp"
 #include "src/config/serving.hpp"
 
 namespace pawl::cmd {
@@ -18,25 +18,26 @@ struct Options {
 };
 
 int run(const Options& options) {
-  const auto read =
-      config::read_for_serving(options.config, options.overrides, config::Purpose::work);
+  const auto read = read_settings(options.config, options.overrides, config::Purpose::work);
   if (!read) {
     for (const config::Trouble& trouble : read.error()) std::cerr << to_text(trouble) << '\n';
     return exit_bad_data;
   }
-  std::signal(SIGPIPE, SIG_IGN);
+  prepare_process();
   Expected<OpenStore, std::string> store =
       open_store(read->config.store, read->config.allow_lossy_store);
   if (!store) {
     std::cerr << "pawl worker: store: " << store.error() << '\n';
     return exit_failed;
   }
+  const StoreState state = state_of(read->config);
   Node node(read->config, std::move(*store), Role::work);
   const Expected<Done, std::string> opened = node.open();
   if (!opened) {
     std::cerr << "pawl worker: " << opened.error() << '\n';
     return exit_failed;
   }
+  announce(node.log(), *read, state, {"", node.admin_url()});
   std::cout << "admin on " << node.admin_url() << '\n' << std::flush;
   if (!node.serve()) std::_Exit(exit_failed);
   return exit_ok;

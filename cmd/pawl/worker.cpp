@@ -29,19 +29,28 @@ http::SessionLimits limits_of(const config::Limits& limits) {
 constexpr int batches_per_pass_max = 20;
 constexpr std::size_t unknown_rows_max = 10'000;
 
+EngineOptions engine_options(const gateway::Shared& shared) {
+  EngineOptions options;
+  options.orphans = shared.orphans;
+  return options;
+}
+
 }  // namespace
 
 Worker::Worker(const config::Config& config, gateway::Shared& shared, Store& inner,
                gateway::PrometheusMetrics& metrics, http::ConnectionCount& count,
                gateway::CaseDesk& desk)
     : pool(address_of(config.upstream), deadlines),
-      store(inner, clock, metrics),
-      engine(store, clock, entropy, metrics),
-      gateway(shared, engine, store, pool, clock, entropy),
+      others(address_of(config.upstream), deadlines),
+      store(inner, clock, metrics, shared.cache),
+      engine(store, clock, entropy, metrics, engine_options(shared)),
+      gateway(shared, engine, store, pool, others, clock, entropy),
       sessions(context, deadlines, gateway, limits_of(config.limits), count),
       async(shared, engine, store, pool, clock, entropy, context.get_executor()),
       reconciler(shared, engine, store, desk, deadlines, clock, entropy, context.get_executor()),
-      metrics_(metrics) {}
+      shared_(shared),
+      metrics_(metrics),
+      log_(shared.log) {}
 
 void Worker::start() {
   net::co_spawn(context, deadlines.run(), net::detached);
@@ -76,6 +85,7 @@ Task<void> Worker::renew() { static_cast<void>(co_await engine.renew()); }
 
 Task<void> Worker::look_after() {
   pool.prune();
+  others.prune();
   // An answer about an idle store's clock tells of a jump that no request would have noticed.
   static_cast<void>(co_await engine.sync_time());
   static_cast<void>(co_await engine.release_orphans());
@@ -83,17 +93,41 @@ Task<void> Worker::look_after() {
 }
 
 Task<void> Worker::sweep() {
-  Pace pace(clock, stopping_);
-  for (int batch = 0; batch < batches_per_pass_max && !stopping_; ++batch) {
-    pace.begin();
-    const StoreResult<PassReport> report = co_await engine.sweep();
-    if (report) metrics_.waiting_records(static_cast<double>(report->waiting));
-    if (!report || report->changed == 0) co_return;
-    co_await pace.rest();
-  }
+  const std::function seen = [this](const PassReport& report) {
+    metrics_.waiting_records(static_cast<double>(report.waiting));
+  };
+  static_cast<void>(co_await sweep_at_pace(engine, clock, stopping_, seen));
 }
 
 Task<void> Worker::reap() { static_cast<void>(co_await reap_at_pace(engine, clock, stopping_)); }
+
+// What outlives its record goes when its own time is over; and another node, or an operator, may
+// have said meanwhile that the store was restored.
+Task<void> Worker::tidy() {
+  if (upkeep == nullptr) co_return;
+  const std::function ask = [](Upkeep& asked) { return recorded_restoration(asked); };
+  const auto told = co_await upkeep->ask<std::optional<StoredRestoration>>(ask);
+  if (told) {
+    on_restoration(*told);
+  } else {
+    shared_.log.say("warning", "the store's upkeep: " + told.error());
+    co_return;
+  }
+  if (!engine.time().known() || !engine.time().trusted()) co_return;
+  const config::Config& config = shared_.config;
+  const Instant now = engine.time().at(clock.now());
+  const TrailBefore before{now - config.outbox_retention, now - config.evidence_retention,
+                           now - config.audit_retention};
+  const std::function reap = [before](Upkeep& asked) { return asked.reap(before); };
+  Pace pace(clock, stopping_);
+  for (int batch = 0; batch < batches_per_pass_max && !stopping_; ++batch) {
+    pace.begin();
+    const Expected<std::size_t, std::string> gone = co_await upkeep->ask<std::size_t>(reap);
+    if (!gone) shared_.log.say("warning", "the store's upkeep: " + gone.error());
+    if (!gone || *gone == 0) co_return;
+    co_await pace.rest();
+  }
+}
 
 Task<void> Worker::count_unknown() {
   if (!engine.time().known()) co_return;
@@ -107,6 +141,19 @@ Task<void> Worker::count_unknown() {
   }
   metrics_.unknown_records(static_cast<double>(rows->size()),
                            std::chrono::duration<double>(oldest).count());
+}
+
+// Once when there are some, and again when there are more.
+Task<void> Worker::count_unreadable() {
+  const std::size_t rows = store.unreadable_rows();
+  metrics_.unreadable_records(static_cast<double>(rows));
+  if (rows > unreadable_) {
+    log_.say("error", std::to_string(rows) +
+                          " records cannot be understood (damaged, or written by a newer version): "
+                          "their keys are refused, and no pass can settle or reap them");
+  }
+  unreadable_ = rows;
+  co_return;
 }
 
 Task<void> Worker::count_outbox() { co_await outbox->count(); }

@@ -30,6 +30,13 @@ class DatabaseError : public std::runtime_error {
   std::string code_;
 };
 
+// Another message stands already where this one was to be promised: the same destination and step,
+// another path or body. Nothing was promised. Give each call a step of its own.
+class PromiseTaken : public DatabaseError {
+ public:
+  explicit PromiseTaken(const std::string& what) : DatabaseError("PW002", what) {}
+};
+
 struct Bytes {
   std::string bytes;
 };
@@ -85,7 +92,8 @@ class Transaction : public Database {
  public:
   using Database::Database;
 
-  // The outbox row's id. The same promise made twice is one row.
+  // The outbox row's id. The same promise made twice is one row; throws PromiseTaken where another
+  // path or body was promised under the same destination and step.
   virtual std::string enqueue(const OutboxItem& item) = 0;
 
  protected:

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <optional>
@@ -23,6 +24,18 @@
 
 namespace pawl {
 
+class Orphans;  // src/engine/orphans.hpp
+
+// The store was put back from a backup. What happened between `since`, when the backup was made,
+// and `at`, when it was put back, is forgotten: a key that may have been used then is not new, for
+// a retention after it.
+struct Restoration {
+  Instant since;
+  Instant at;
+  Instant until;
+  friend bool operator==(const Restoration&, const Restoration&) = default;
+};
+
 struct EngineOptions {
   int rounds_max = 8;  // of a write that keeps losing its race
   Duration settle_timeout =
@@ -31,12 +44,15 @@ struct EngineOptions {
   Duration retry_pause_max = std::chrono::seconds(2);
   std::size_t pass_rows_max = 500;
   SettleOptions settle;
+  // Shared by the engines of a process; one of its own where there is none.
+  std::shared_ptr<Orphans> orphans;
 };
 
 // What reserve found. On Execute the record is ours: in progress under our owner and fence.
 struct Reservation {
   Decision decision;
-  SharedRecord record;
+  SharedRecord record;  // as it is stored; on Restored, as it would have been
+  bool begun = false;   // new work, by this very reservation: executed, or left to a worker
 };
 
 // A record we own, kept alive by `renew` until it is settled or given up.
@@ -44,7 +60,10 @@ struct Lease {
   // in_progress, with the lease as last confirmed. Shared: a renewal puts another in its place
   // while the request that was sent under this one is still under way.
   SharedRecord record;
-  BootTime ends;         // by the node's own clock
+  // When it is over: by the node's own clock, and the same moment by the store's. Set together,
+  // and only by a clock that is to be trusted.
+  BootTime ends;
+  Instant ends_at;
   BootTime renew_until;  // past this a hung owner does not hold its key any longer
   bool lost = false;     // somebody else settled it or took it over
   SettleOptions settle;  // of its route
@@ -117,6 +136,11 @@ class Engine {
   // then when idle.
   Task<StoreResult<Done>> sync_time();
   [[nodiscard]] const StoreTime& time() const { return time_; }
+  // The newest that the store has told.
+  [[nodiscard]] std::int64_t purge_epoch() const { return purge_epoch_; }
+
+  // While it is in force, a key that the store does not know is refused (decision Restored).
+  void set_restored(std::optional<Restoration> restoration) { restoration_ = restoration; }
 
   // Reserves the key, sends once if that is what was decided, settles. From the reservation to the
   // settlement it must not be cancelled; run it in a coroutine of its own.
@@ -185,17 +209,14 @@ class Engine {
                                                  std::optional<Fence> about = std::nullopt);
 
  private:
-  struct Orphan {
-    Scope scope;
-    Key key;
-    Owner owner;
-    BootTime forget_at;
-  };
-
   Attempt new_attempt();
   Attempt attempt_of(Owner owner);
   Task<StoreResult<Reservation>> reserve_as(Attempt attempt, const Request& request,
                                             const Policy& policy);
+  // In place of a reservation while the store may have forgotten the key: what is there is judged
+  // as ever, what is not there is not new.
+  Task<StoreResult<Reservation>> reserve_forgotten(Attempt attempt, const Request& request,
+                                                   const Policy& policy);
   Task<StoreResult<Done>> need_time();
   Task<StoreResult<GrantWrite>> stay_alive(const Grant& grant, const std::optional<Step>& step);
   Task<StoreResult<Reservation>> look_up(const Request& request, const Policy& policy,
@@ -213,7 +234,11 @@ class Engine {
                                              const SettleOptions& options, BootTime deadline);
   void remember_orphan(const Scope& scope, const Key& key, const StoredPolicy& policy,
                        const Attempt& attempt);
-  Task<bool> release_orphan(const Orphan& orphan);
+  Task<void> release_orphan(Scope scope, Key key, Owner owner);
+  [[nodiscard]] std::optional<Record> released_orphan(const Record& record) const;
+  // Whether the key may have been used in the time that a restored store has forgotten.
+  [[nodiscard]] bool is_forgotten(const Key& key, Instant now) const;
+  void date(Lease& lease) const;
   [[nodiscard]] BootTime lease_end(const Record& record) const;
   bool apply_renewal(Lease& lease, const Replacement& sent, const StoreResult<Written>& written);
 
@@ -225,7 +250,9 @@ class Engine {
   StoreTime time_;
   std::size_t sweep_rows_;  // how far a sweep looks
   std::list<std::weak_ptr<Lease>> leases_;
-  std::list<Orphan> orphans_;
+  std::shared_ptr<Orphans> orphans_;
+  std::optional<Restoration> restoration_;
+  std::int64_t purge_epoch_ = 0;
 };
 
 }  // namespace pawl

@@ -32,9 +32,17 @@ struct NodeOptions {
   bool migrate = false;
   // PostgreSQL: how many phases may have a transaction open at once. SQLite: always one.
   std::size_t connections = 8;
+  // PostgreSQL: how long one statement of a phase, or its commit, may take. A server that has said
+  // nothing a little later has its connection closed; what was being committed is in doubt.
+  std::chrono::milliseconds statement_timeout = std::chrono::seconds(60);
   // Sweep and reap in the background. Off where a `pawl worker` or `pawl serve` does it.
   bool passes = true;
   Duration sweep_interval = std::chrono::seconds(10);
+  // How long what outlives its record is kept: delivered messages of the outbox, answers that came
+  // too late, the audit.
+  Duration outbox_retention = std::chrono::days(30);
+  Duration evidence_retention = std::chrono::days(90);
+  Duration audit_retention = std::chrono::days(400);
   // For flows that are awaited instead of waited for: how many run at once.
   std::size_t flow_threads = 4;
   std::shared_ptr<Metrics> metrics = {};

@@ -35,10 +35,13 @@ struct Doubt {
   std::string call_key;
   int attempt = 1;
   Instant created_at{};
+  Instant began_at{};  // when the attempt in doubt began: what happened before is another attempt's
 };
 
-// It happened, or it was declined: this is the answer, from now on. Of a flow it is the answer to
-// the call in doubt: its phase records it, and the phases that are left are run.
+// It happened, or it was declined: this is the answer, from now on. Where several attempts were
+// made, a refusal (4xx, 5xx) is believed only once what the last one did must be visible: before,
+// it may be an earlier attempt's. Of a flow it is the answer to the call in doubt: its phase
+// records it, and the phases that are left are run.
 struct Happened {
   Response response;
 };

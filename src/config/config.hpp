@@ -28,6 +28,7 @@ enum class NearDuplicates { report, off, refuse };
 enum class KeyScope { caller, caller_route };
 enum class CallerFrom { single, api_key, jwt, header, mtls, subrequest };
 enum class LogFormat { human, json };
+enum class UntilClose { verify, accept };
 
 // "127.0.0.1:8080", "[::1]:8080". Port 0: any free one.
 struct Address {
@@ -60,6 +61,9 @@ struct RoutePolicy : Policy {
   std::size_t waiters = 100;  // per key
   Duration upstream_connect_timeout = std::chrono::seconds(5);
   Duration upstream_idle = std::chrono::seconds(1);
+  // An answer that ends with its connection, where nothing says that it is whole.
+  UntilClose until_close = UntilClose::verify;
+  bool delete_body = false;  // a DELETE may have one
   // async: which of a request's headers are kept for the worker. Credentials only if listed here.
   std::vector<std::string> request_headers{"Accept", "Content-Type"};
   std::string reconcile;  // the [[source]] that knows what became of a request; empty: nobody
@@ -111,6 +115,8 @@ struct Source {
   Duration timeout = std::chrono::seconds(10);
   reconcile::Patience patience;
   std::vector<reconcile::Rule> rules;
+  // Of whose records it may tell: "caller:a", "api:*". None: of all whose route names it.
+  std::vector<std::string> scopes;
   std::optional<Webhook> webhook;
   std::optional<Ledger> ledger;
 };
@@ -121,7 +127,8 @@ struct ApiKey {
 };
 
 struct Caller {
-  // Not given: `single` on loopback, and refused anywhere else.
+  // Not given: nobody is told apart, on loopback only; a key then belongs to the credentials that
+  // used it first.
   std::optional<CallerFrom> from;
   std::string header;  // api-key: "Authorization" unless given; header: no default
   std::vector<ApiKey> api_keys;
@@ -148,12 +155,14 @@ struct Destination {
   Duration connect_timeout = std::chrono::seconds(5);
   Duration lease = std::chrono::seconds(30);
   std::string secret_file;
-  std::string secret;  // empty until load_secrets has read the file
+  std::string secret;     // empty until load_secrets has read the file
+  std::string reconcile;  // the [[source]] that knows what became of a call; empty: nobody
 };
 
 struct Admin {
   Address listen{"127.0.0.1", 9090};
   std::string token_file;
+  std::string token;  // empty until load_secrets has read the file
 };
 
 // One [[fingerprint_secret]], newest first. load_secrets makes fingerprint_secrets of them.
@@ -177,9 +186,16 @@ struct Limits {
 struct Config {
   Address listen{"127.0.0.1", 8080};
   UpstreamUrl upstream;
-  std::string store = "sqlite:pawl.db";
+  // Lower-case names of APIs behind this gateway that must not be taken for one another.
+  std::vector<std::string> hosts;
+  std::string store = "sqlite:pawl.db";  // as written, until expand_store was called
   Duration drain_timeout = std::chrono::seconds(45);
+  Duration drain_delay{0};
   Duration sweep_interval = std::chrono::seconds(10);
+  // What outlives its record is kept for so long.
+  Duration outbox_retention = std::chrono::days(30);
+  Duration evidence_retention = std::chrono::days(90);
+  Duration audit_retention = std::chrono::days(400);
   std::size_t threads = 0;                           // 0: one per core
   std::size_t replay_cache = std::size_t{64} << 20;  // bytes
   bool allow_lossy_store = false;
@@ -226,6 +242,11 @@ struct Names<config::CallerFrom> {
        {config::CallerFrom::header, "header"},
        {config::CallerFrom::mtls, "mtls"},
        {config::CallerFrom::subrequest, "subrequest"}}};
+};
+template <>
+struct Names<config::UntilClose> {
+  static constexpr NameTable<config::UntilClose, 2> table{
+      {{config::UntilClose::verify, "verify"}, {config::UntilClose::accept, "accept"}}};
 };
 template <>
 struct Names<config::LogFormat> {

@@ -96,6 +96,7 @@ const Settings<Destination>& destination_settings() {
       duration<D>("lease", &D::lease, lease_range),
       text<D>("provider_id", rule(&R::provider_id), place_in_answer),
       text<D>("secret_file", &D::secret_file, not_empty),
+      text<D>("reconcile", &D::reconcile, any_text),
   };
   return settings;
 }

@@ -1,6 +1,9 @@
 #include "src/config/files.hpp"
 
+#include <sys/stat.h>
+
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -9,6 +12,7 @@
 #include "src/config/caller.hpp"
 #include "src/config/document.hpp"
 #include "src/config/findings.hpp"
+#include "src/config/secrets.hpp"
 #include "src/config/sources.hpp"
 
 namespace pawl::config {
@@ -16,33 +20,67 @@ namespace {
 
 constexpr std::uintmax_t file_bytes_max = std::uintmax_t{64} << 20;
 
-// A file that cannot be read, by the setting that names it.
-void check_file(const std::string& setting, const std::string& path, Troubles& troubles) {
-  if (path.empty()) return;
-  const Expected<std::string, std::string> text = read_file(path);
-  if (!text) troubles.push_back({path, 0, 0, text.error() + " (" + setting + ")"});
+// A setting that names a file: by its path in the configuration, and as people write it.
+struct Named {
+  std::string path;
+  std::string words;
+};
+
+Trouble trouble_in(const std::string& file, std::string what, const Named& setting) {
+  const bool is_path = !has_reference(file);
+  if (!is_path && !what.starts_with('{')) what = file + ": " + what;
+  return {is_path ? file : "", 0, 0, what + " (" + setting.words + ")", setting.path};
 }
 
-std::string secret_setting(const SecretFile& secret) {
-  return "[[fingerprint_secret]] \"" + secret.id + "\"";
+// A file that cannot be read, or that anybody may write.
+void check_file(const Named& setting, const std::string& where, Troubles& troubles) {
+  if (where.empty()) return;
+  const Expected<std::string, std::string> text = read_secret(where);
+  if (!text) return troubles.push_back(trouble_in(where, text.error(), setting));
+  const std::string loose = open_to_all(secret_path(where));
+  if (!loose.empty()) troubles.push_back(trouble_in(secret_path(where), loose, setting));
 }
 
-// A secret's bytes, without the line's end that editors leave; or what is wrong with it.
-Expected<std::string, Trouble> secret_in(const std::string& file, const std::string& setting) {
-  const Expected<std::string, std::string> text = read_file(file);
-  if (!text) return Unexpected{Trouble{file, 0, 0, text.error() + " (" + setting + ")"}};
-  std::string bytes = *text;
-  if (bytes.ends_with('\n')) bytes.pop_back();
-  if (bytes.ends_with('\r')) bytes.pop_back();
-  if (bytes.size() >= secret_bytes_min) return bytes;
-  return Unexpected{Trouble{file, 0, 0,
-                            "holds " + std::to_string(bytes.size()) +
-                                " bytes; a secret must have " + std::to_string(secret_bytes_min) +
-                                " or more, like the output of `openssl rand -hex 32` (" + setting +
-                                ")"}};
+Named named(const SecretFile& secret, std::size_t index) {
+  return {"fingerprint_secret." + std::to_string(index) + ".file",
+          "[[fingerprint_secret]] \"" + secret.id + "\""};
+}
+
+Named named(const Destination& destination, std::size_t index) {
+  return {"destination." + std::to_string(index) + ".secret_file",
+          "[[destination]] \"" + destination.name + "\""};
+}
+
+const Named admin_token{"admin.token_file", "[admin] token_file"};
+
+// A folder that is not there, a database that anybody may write.
+void check_database(const Config& config, Troubles& troubles) {
+  constexpr std::string_view sqlite = "sqlite:";
+  if (!config.store.starts_with(sqlite) || has_reference(config.store)) return;
+  const std::filesystem::path path = config.store.substr(sqlite.size());
+  std::error_code error;
+  const Named setting{"store", "store"};
+  if (path.has_parent_path() && !std::filesystem::is_directory(path.parent_path(), error)) {
+    troubles.push_back(trouble_in(path.parent_path(), "there is no such folder", setting));
+  } else if (std::filesystem::is_directory(path, error)) {
+    troubles.push_back(trouble_in(path, "it is a folder; name a file", setting));
+  }
+  const std::string loose = open_to_all(path);
+  if (!loose.empty()) troubles.push_back(trouble_in(path, loose, setting));
 }
 
 }  // namespace
+
+std::string open_to_all(const std::string& path) {
+  struct stat found {};
+  const bool loose = !path.empty() && ::stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode) &&
+                     (found.st_mode & S_IWOTH) != 0;
+  if (!loose) return {};
+  char mode[8];
+  std::snprintf(mode, sizeof mode, "%04o", found.st_mode & 07777U);
+  return "may be changed by everybody on this machine (mode " + std::string(mode) +
+         "): run `chmod 600 " + path + "`";
+}
 
 Expected<std::string, std::string> read_file(const std::string& path) {
   std::error_code error;
@@ -66,7 +104,10 @@ Expected<std::string, std::string> read_file(const std::string& path) {
 
 Expected<std::vector<ApiKey>, Troubles> read_keys_file(const std::string& path) {
   const Expected<std::string, std::string> text = read_file(path);
-  if (!text) return Unexpected{Troubles{{path, 0, 0, text.error() + " ([caller] keys_file)"}}};
+  if (!text) {
+    return Unexpected{
+        Troubles{trouble_in(path, text.error(), {"caller.keys_file", "[caller] keys_file"})}};
+  }
   const Expected<Node, Trouble> document = read_toml(*text, path);
   if (!document) return Unexpected{Troubles{document.error()}};
   Findings findings(path);
@@ -90,37 +131,63 @@ Expected<std::vector<ApiKey>, Troubles> read_keys_file(const std::string& path) 
   return keys;
 }
 
+void load_secret(const std::string& where, const std::string& setting, const std::string& words,
+                 std::string& into, Troubles& troubles) {
+  const Named name{setting, words};
+  Expected<std::string, std::string> secret = read_secret(where);
+  if (!secret) return troubles.push_back(trouble_in(where, secret.error(), name));
+  const std::string loose = open_to_all(secret_path(where));
+  if (!loose.empty()) return troubles.push_back(trouble_in(secret_path(where), loose, name));
+  if (secret->size() < secret_bytes_min) {
+    return troubles.push_back(trouble_in(where,
+                                         "holds " + std::to_string(secret->size()) +
+                                             " bytes; a secret must have " +
+                                             std::to_string(secret_bytes_min) +
+                                             " or more, like the output of `openssl rand -hex 32`",
+                                         name));
+  }
+  into = std::move(*secret);
+}
+
 Troubles load_secrets(Config& config) {
   Troubles troubles;
   FingerprintSecrets secrets;
-  for (const SecretFile& named : config.fingerprint_secret_files) {
-    const Expected<std::string, Trouble> bytes = secret_in(named.file, secret_setting(named));
-    if (!bytes) troubles.push_back(bytes.error());
-    if (bytes) secrets.push_back({named.id, *bytes});
+  for (std::size_t i = 0; i < config.fingerprint_secret_files.size(); ++i) {
+    const SecretFile& file = config.fingerprint_secret_files[i];
+    const Named setting = named(file, i);
+    secrets.push_back({file.id, ""});
+    load_secret(file.file, setting.path, setting.words, secrets.back().bytes, troubles);
   }
   config.fingerprint_secrets = troubles.empty() ? std::move(secrets) : FingerprintSecrets{};
-  for (Destination& destination : config.destinations) {
+  for (std::size_t i = 0; i < config.destinations.size(); ++i) {
+    Destination& destination = config.destinations[i];
     if (destination.secret_file.empty()) continue;
-    const Expected<std::string, Trouble> bytes =
-        secret_in(destination.secret_file, "[[destination]] \"" + destination.name + "\"");
-    if (!bytes) troubles.push_back(bytes.error());
-    if (bytes) destination.secret = *bytes;
+    const Named setting = named(destination, i);
+    load_secret(destination.secret_file, setting.path, setting.words, destination.secret, troubles);
   }
-  for (Source& source : config.sources) load_source(source, troubles);
+  for (std::size_t i = 0; i < config.sources.size(); ++i) {
+    load_source(config.sources[i], "source." + std::to_string(i), troubles);
+  }
+  if (!config.admin.token_file.empty()) {
+    load_secret(config.admin.token_file, admin_token.path, admin_token.words, config.admin.token,
+                troubles);
+  }
   return troubles;
 }
 
 Troubles check_files(const Config& config) {
   Troubles troubles;
-  check_file("[admin] token_file", config.admin.token_file, troubles);
-  check_file("[caller] keys_file", config.caller.keys_file, troubles);
-  check_file("[caller] jwks_file", config.caller.jwks_file, troubles);
-  check_file("[caller] secret_file", config.caller.secret_file, troubles);
-  check_file("[caller] client_ca_file", config.caller.client_ca_file, troubles);
+  check_database(config, troubles);
+  check_file({"caller.keys_file", "[caller] keys_file"}, config.caller.keys_file, troubles);
+  check_file({"caller.jwks_file", "[caller] jwks_file"}, config.caller.jwks_file, troubles);
+  check_file({"caller.secret_file", "[caller] secret_file"}, config.caller.secret_file, troubles);
+  check_file({"caller.client_ca_file", "[caller] client_ca_file"}, config.caller.client_ca_file,
+             troubles);
   Config scratch;
   scratch.fingerprint_secret_files = config.fingerprint_secret_files;
   scratch.destinations = config.destinations;
   scratch.sources = config.sources;
+  scratch.admin = config.admin;
   for (Trouble& trouble : load_secrets(scratch)) troubles.push_back(std::move(trouble));
   return troubles;
 }

@@ -19,12 +19,21 @@ Expected<std::string, std::string> read_file(const std::string& path);
 // The [[caller.api_key]] list of a keys_file.
 Expected<std::vector<ApiKey>, Troubles> read_keys_file(const std::string& path);
 
+// Why a secret or a database must not be like this: everybody may write it. With the command that
+// mends it; empty where all is well.
+std::string open_to_all(const std::string& path);
+
+// One secret of a configuration: what `where` names (secrets.hpp), unless it is too short or
+// everybody may write it. `setting` is its path in the configuration, `words` what people call it.
+void load_secret(const std::string& where, const std::string& setting, const std::string& words,
+                 std::string& into, Troubles& troubles);
+
 // Fills fingerprint_secrets from their files, without the line's end that editors leave. A secret
 // that could not be read is a trouble and leaves the list empty: hashing under an older one would
 // make honest retries look like misuse.
 Troubles load_secrets(Config& config);
 
-// Can every file be read that the configuration names?
+// Can every file be read that the configuration names, and is none open to everybody?
 Troubles check_files(const Config& config);
 
 }  // namespace pawl::config

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "src/config/canonical_path.hpp"
 #include "src/config/nearest.hpp"
 #include "src/config/routes.hpp"
 
@@ -23,12 +24,6 @@ std::vector<std::string_view> segments_of(std::string_view path) {
 
 bool is_letter_or_digit(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
-bool is_variable(std::string_view segment) {
-  return segment.size() > 2 && segment.front() == '{' && segment.back() == '}' &&
-         std::ranges::all_of(segment.substr(1, segment.size() - 2),
-                             [](char c) { return is_letter_or_digit(c) || c == '_'; });
 }
 
 // pchar of RFC 3986; a '*' has its own meaning here.
@@ -68,7 +63,9 @@ std::string check_path(std::string_view path) {
     return "its path must not have a query: routes are chosen by method and path";
   }
   const std::vector<std::string_view> segments = segments_of(path);
-  if (segments.front() == "_pawl") return "its path must not be under /_pawl/, which is Pawl's own";
+  const std::string canonical = canonical_path(path);
+  if (canonical == "/_pawl" || canonical.starts_with("/_pawl/"))
+    return "its path must not be under /_pawl/, which is Pawl's own";
   for (std::size_t i = 0; i < segments.size(); ++i) {
     const std::string_view segment = segments[i];
     const bool last = i + 1 == segments.size();
@@ -103,8 +100,9 @@ Expected<Match, std::string> parse_match(std::string_view text) {
   return match;
 }
 
-bool covers(const Route& earlier, const Route& later) {
-  if (earlier.method != "*" && earlier.method != later.method) return false;
+namespace {
+
+bool covers_as_written(const Route& earlier, const Route& later) {
   const std::vector<std::string_view> wide = segments_of(earlier.path);
   const std::vector<std::string_view> narrow = segments_of(later.path);
   for (std::size_t i = 0; i < wide.size(); ++i) {
@@ -116,6 +114,26 @@ bool covers(const Route& earlier, const Route& later) {
     if (!fits) return false;
   }
   return wide.size() == narrow.size();
+}
+
+bool covers_in_canonical_form(const Route& earlier, const Route& later) {
+  const PathPattern wide = canonical_pattern(earlier.path);
+  const PathPattern narrow = canonical_pattern(later.path);
+  for (std::size_t i = 0; i < wide.segments.size(); ++i) {
+    if (i >= narrow.segments.size()) return false;
+    if (wide.segments[i] && wide.segments[i] != narrow.segments[i]) return false;
+  }
+  const bool longer = narrow.segments.size() > wide.segments.size();
+  if (!wide.any_rest) return !longer && !narrow.any_rest;
+  return longer || narrow.any_rest || wide.segments.empty();
+}
+
+}  // namespace
+
+// A request has a route only if its path fits it both as sent and in its canonical form.
+bool covers(const Route& earlier, const Route& later) {
+  if (earlier.method != "*" && earlier.method != later.method) return false;
+  return covers_as_written(earlier, later) || covers_in_canonical_form(earlier, later);
 }
 
 }  // namespace pawl::config

@@ -148,6 +148,8 @@ Settings<P> make_settings() {
       duration<P>("upstream_timeout", &P::upstream_timeout, timeout_range),
       duration<P>("upstream_connect_timeout", &P::upstream_connect_timeout, timeout_range),
       duration<P>("upstream_idle", &P::upstream_idle, {seconds(0), hours(1)}),
+      choice<P>("until_close", &P::until_close),
+      flag<P>("delete_body", &P::delete_body),
       setting<P>(
           "max_attempts", [](auto& p) -> auto& { return p.max_attempts; }, attempts_in,
           [](int shown) { return std::to_string(shown); }),

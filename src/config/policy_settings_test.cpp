@@ -49,6 +49,8 @@ active_keys = 13
 upstream_timeout = "14s"
 upstream_connect_timeout = "15ms"
 upstream_idle = "0s"
+until_close = "accept"
+delete_body = true
 resource_type = "payment"
 resource_id = "/id"
 )"))
@@ -86,6 +88,8 @@ resource_id = "/id"
   EXPECT_EQ(read.upstream_timeout, 14s);
   EXPECT_EQ(read.upstream_connect_timeout, 15ms);
   EXPECT_EQ(read.upstream_idle, 0s);
+  EXPECT_EQ(read.until_close, UntilClose::accept);
+  EXPECT_TRUE(read.delete_body);
   EXPECT_EQ(read.resource_type, "payment");
   EXPECT_EQ(read.resource_id, "/id");
 }

@@ -9,6 +9,7 @@
 #include "src/config/known_names.hpp"
 #include "src/config/policy_settings.hpp"
 #include "src/config/routes.hpp"
+#include "src/config/secrets.hpp"
 #include "src/config/sources.hpp"
 #include "src/config/tables.hpp"
 
@@ -70,6 +71,29 @@ std::vector<SecretFile> read_secret_files(const Node& list, Findings& findings) 
   return secrets;
 }
 
+void note_places(const Node& node, const std::string& path, Places& places) {
+  if (!path.empty()) places.emplace(path, node.at);
+  const std::string opening = path.empty() ? path : path + ".";
+  for (const Member& member : node.members)
+    note_places(member.value, opening + member.name, places);
+  for (std::size_t i = 0; i < node.items.size(); ++i) {
+    note_places(node.items[i], opening + std::to_string(i), places);
+  }
+}
+
+// "${NAME}" is how shells and other programs have it. Taken literally it would be a password.
+void refuse_shell_variables(const Node& node, Findings& findings) {
+  for (const Member& member : node.members) refuse_shell_variables(member.value, findings);
+  for (const Node& item : node.items) refuse_shell_variables(item, findings);
+  if (node.kind != Kind::string) return;
+  const std::optional<std::string_view> name = shell_variable_in(node.text);
+  if (!name) return;
+  findings.error(node.at, "${" + std::string(*name) +
+                              "} is not replaced here; write {env:" + std::string(*name) +
+                              "} for a variable of the environment, or {file:PATH} for the line "
+                              "that stands in a file, where a secret is meant");
+}
+
 void read_policies(const Node& document, Config& config, Findings& findings) {
   const Node* defaults = table_at(document, "policy", findings);
   if (defaults != nullptr) {
@@ -112,11 +136,34 @@ void check_together(const Node& document, const Config& config, Findings& findin
 
 }  // namespace
 
+Troubles located(Troubles troubles, const Read& read) {
+  if (read.file.empty()) return troubles;
+  for (Trouble& trouble : troubles) {
+    if (trouble.setting.empty()) continue;
+    if (!trouble.file.empty()) trouble.what = trouble.file + ": " + trouble.what;
+    Position at{1, 1};
+    for (std::string path = trouble.setting; !path.empty();) {
+      const auto found = read.places.find(path);
+      if (found != read.places.end()) {
+        at = found->second;
+        break;
+      }
+      const std::size_t dot = path.rfind('.');
+      path.resize(dot == std::string::npos ? 0 : dot);
+    }
+    trouble.file = read.file;
+    trouble.line = at.line;
+    trouble.column = at.column;
+  }
+  return troubles;
+}
+
 Expected<Read, Troubles> read_config(std::string_view text, std::string_view file_name) {
   const Expected<Node, Trouble> document = read_toml(text, file_name);
   if (!document) return Unexpected{Troubles{document.error()}};
   Findings findings{std::string(file_name)};
   Config config;
+  refuse_shell_variables(*document, findings);
   check_names(*document, top_level, findings);
   read_settings(*document, top_settings(), config, findings);
   read_table(*document, "admin", admin_table, admin_settings(), config.admin, findings);
@@ -138,7 +185,9 @@ Expected<Read, Troubles> read_config(std::string_view text, std::string_view fil
   check_sources(*document, config, findings);
   check_together(*document, config, findings);
   if (findings.has_errors()) return Unexpected{findings.errors()};
-  return Read{std::move(config), findings.warnings()};
+  Read read{std::move(config), findings.warnings(), std::string(file_name)};
+  note_places(*document, "", read.places);
+  return read;
 }
 
 Expected<Read, Troubles> read_config_file(const std::string& path) {
@@ -147,11 +196,13 @@ Expected<Read, Troubles> read_config_file(const std::string& path) {
   Expected<Read, Troubles> read = read_config(*text, path);
   if (!read || read->config.caller.keys_file.empty()) return read;
   Expected<std::vector<ApiKey>, Troubles> keys = read_keys_file(read->config.caller.keys_file);
-  if (!keys) return Unexpected{keys.error()};
+  if (!keys) return Unexpected{located(keys.error(), *read)};
   read->config.caller.api_keys = std::move(*keys);
   for (const std::string& name : read->config.key_api.callers) {
     const std::string must = check_key_api_caller(name, read->config.caller);
-    if (!must.empty()) return Unexpected{Troubles{{path, 0, 0, must}}};
+    if (must.empty()) continue;
+    const Position at = read->places.at("key_api.callers");
+    return Unexpected{Troubles{{path, at.line, at.column, must}}};
   }
   return read;
 }

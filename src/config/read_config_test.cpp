@@ -29,6 +29,9 @@ upstream = "https://api:8443"
 store = "host=db dbname=pawl"
 drain_timeout = "1m"
 sweep_interval = "5s"
+outbox_retention = "2d"
+evidence_retention = "3d"
+audit_retention = "4d"
 threads = 4
 replay_cache = "1GiB"
 connections_per_address = 7
@@ -57,6 +60,9 @@ file = "/old"
   EXPECT_EQ(config.store, "host=db dbname=pawl");
   EXPECT_EQ(config.drain_timeout, 60s);
   EXPECT_EQ(config.sweep_interval, 5s);
+  EXPECT_EQ(config.outbox_retention, 48h);
+  EXPECT_EQ(config.evidence_retention, 72h);
+  EXPECT_EQ(config.audit_retention, 96h);
   EXPECT_EQ(config.threads, 4U);
   EXPECT_EQ(config.replay_cache, std::size_t{1} << 30);
   EXPECT_TRUE(config.allow_lossy_store);

@@ -5,6 +5,7 @@
 
 #include "src/config/address.hpp"
 #include "src/config/files.hpp"
+#include "src/config/secrets.hpp"
 #include "src/config/tables.hpp"
 
 namespace pawl::config {
@@ -26,22 +27,35 @@ constexpr std::array<NotYet, 5> not_yet{{
     {"from = \"subrequest\"", nullptr, CallerFrom::subrequest},
 }};
 
-// Where it is used: "[policy], route \"payments\""; empty where it is not.
-std::string uses_of(bool (*in_policy)(const RoutePolicy&), const Config& config) {
-  std::string uses = in_policy(config.policy) ? "[policy]" : "";
-  for (const Route& route : config.routes) {
-    if (!in_policy(route.policy)) continue;
-    uses += (uses.empty() ? "route \"" : ", route \"") + route.name + "\"";
+// Where something is used: "[policy], route \"payments\"", and the first of them by its path.
+struct Uses {
+  std::string words;  // empty: nowhere
+  std::string first;
+};
+
+Uses uses_of(bool (*in_policy)(const RoutePolicy&), std::string_view setting,
+             const Config& config) {
+  Uses uses;
+  const auto add = [&](const std::string& words, const std::string& place) {
+    uses.words += (uses.words.empty() ? "" : ", ") + words;
+    if (uses.first.empty()) uses.first = place + "." + std::string(setting);
+  };
+  if (in_policy(config.policy)) add("[policy]", "policy");
+  for (std::size_t i = 0; i < config.routes.size(); ++i) {
+    if (!in_policy(config.routes[i].policy)) continue;
+    add("route \"" + config.routes[i].name + "\"", "route." + std::to_string(i));
   }
   return uses;
 }
 
-std::string uses_of(const NotYet& row, const Config& config) {
-  if (row.in_policy != nullptr) return uses_of(row.in_policy, config);
-  return config.caller.from == row.from ? "[caller]" : "";
+Uses uses_of(const NotYet& row, const Config& config) {
+  if (row.in_policy != nullptr) return uses_of(row.in_policy, row.setting, config);
+  return config.caller.from == row.from ? Uses{"[caller]", "caller.from"} : Uses{};
 }
 
-Trouble whole(std::string what) { return {{}, 0, 0, std::move(what)}; }
+Trouble whole(std::string what, std::string setting = {}) {
+  return {{}, 0, 0, std::move(what), std::move(setting)};
+}
 
 template <class T>
 void apply_flag(const char* flag, const std::optional<std::string>& text,
@@ -81,49 +95,59 @@ Troubles check_ready_to_serve(const Config& config, Purpose purpose) {
   Troubles troubles;
   const bool forwards =
       purpose == Purpose::serve || config.destinations.empty() ||
-      !uses_of([](const RoutePolicy& p) { return p.mode == Mode::async; }, config).empty();
+      !uses_of([](const RoutePolicy& p) { return p.mode == Mode::async; }, "mode", config)
+           .words.empty();
   if (config.upstream.host.empty() && forwards) {
     troubles.push_back(whole(
         "there is no upstream: say where requests go, with upstream = \"http://127.0.0.1:3000\" at "
-        "the top of the configuration or --upstream http://127.0.0.1:3000"));
+        "the top of the configuration or --upstream http://127.0.0.1:3000",
+        "upstream"));
   }
   if (!config.caller.from && !is_loopback(config.listen)) {
     troubles.push_back(whole(
         "listening on " + to_text(config.listen) +
-        ", which others can reach, without knowing callers apart: one could read the answers to "
-        "another's keys; choose [caller] from = \"api-key\", \"jwt\", \"header\", \"mtls\" or "
-        "\"subrequest\", or \"single\" if all callers are one tenant"));
+            ", which others can reach, without knowing callers apart: one could read the answers "
+            "to "
+            "another's keys; choose [caller] from = \"api-key\", \"jwt\", \"header\", \"mtls\" or "
+            "\"subrequest\", or \"single\" if all callers are one tenant",
+        "listen"));
   }
   if (!is_loopback(config.admin.listen) && config.admin.token_file.empty()) {
     troubles.push_back(whole("the admin listener is on " + to_text(config.admin.listen) +
-                             ", which others can reach: it needs [admin] token_file there"));
+                                 ", which others can reach: it needs [admin] token_file there",
+                             "admin.listen"));
   }
   if (config.listen == config.admin.listen && config.listen.port != 0) {
     troubles.push_back(whole("listen and [admin] listen are both " + to_text(config.listen) +
-                             "; each needs an address of its own"));
+                                 "; each needs an address of its own",
+                             config.listen == Config{}.listen ? "admin.listen" : "listen"));
   }
-  const std::string transactional =
-      uses_of([](const RoutePolicy& p) { return p.transactional; }, config);
-  if (config.store.starts_with("sqlite:") && !transactional.empty()) {
-    troubles.push_back(
-        whole("transactional = true (" + transactional +
-              ") needs PostgreSQL, where "
-              "the service completes the key in its own transaction; the store is \"" +
-              config.store + "\""));
+  const Uses transactional =
+      uses_of([](const RoutePolicy& p) { return p.transactional; }, "transactional", config);
+  if (config.store.starts_with("sqlite:") && !transactional.words.empty()) {
+    troubles.push_back(whole("transactional = true (" + transactional.words +
+                                 ") needs PostgreSQL, where "
+                                 "the service completes the key in its own transaction; the store "
+                                 "is \"" +
+                                 config.store + "\"",
+                             transactional.first));
   }
-  const std::string unfenced = uses_of(
-      [](const RoutePolicy& p) { return p.transactional && p.mode == Mode::observe; }, config);
-  if (!unfenced.empty()) {
+  const Uses unfenced =
+      uses_of([](const RoutePolicy& p) { return p.transactional && p.mode == Mode::observe; },
+              "mode", config);
+  if (!unfenced.words.empty()) {
     troubles.push_back(whole(
-        "mode = \"observe\" and transactional = true (" + unfenced +
-        ") do not go together: nothing is reserved for what is only watched, so the service would "
-        "have no fence to complete with; observe without transactional first"));
+        "mode = \"observe\" and transactional = true (" + unfenced.words +
+            ") do not go together: nothing is reserved for what is only watched, so the service "
+            "would have no fence to complete with; observe without transactional first",
+        unfenced.first));
   }
   for (const NotYet& row : not_yet) {
-    const std::string uses = uses_of(row, config);
-    if (uses.empty()) continue;
+    const Uses uses = uses_of(row, config);
+    if (uses.words.empty()) continue;
     troubles.push_back(
-        whole("pawl serve does not do " + std::string(row.setting) + " yet (" + uses + ")"));
+        whole("pawl serve does not do " + std::string(row.setting) + " yet (" + uses.words + ")",
+              uses.first));
   }
   return troubles;
 }
@@ -136,6 +160,14 @@ bool needs_store(const Config& config) {
          std::ranges::any_of(config.routes, [&](const Route& r) { return guards(r.policy); });
 }
 
+Troubles expand_store(Config& config) {
+  Expected<std::string, std::string> store = expand_store(config.store);
+  std::string must = store ? check_store(*store) : store.error();
+  if (!must.empty()) return {whole("'store': " + must, "store")};
+  config.store = std::move(*store);
+  return {};
+}
+
 Expected<Read, Troubles> read_for_serving(const std::optional<std::string>& path,
                                           const Overrides& overrides, Purpose purpose) {
   Read read;
@@ -145,12 +177,20 @@ Expected<Read, Troubles> read_for_serving(const std::optional<std::string>& path
     read = std::move(*from_file);
   }
   Troubles troubles = apply(read.config, overrides);
+  append(troubles, expand_store(read.config));
   append(troubles, check_files(read.config));
   append(troubles, check_ready_to_serve(read.config, purpose));
-  if (!troubles.empty()) return Unexpected{std::move(troubles)};
-  append(troubles, load_secrets(read.config));
-  if (!troubles.empty()) return Unexpected{std::move(troubles)};
-  return read;
+  if (troubles.empty()) append(troubles, load_secrets(read.config));
+  if (troubles.empty()) return read;
+  // What a flag says does not stand in the file.
+  for (Trouble& trouble : troubles) {
+    const bool flagged = (trouble.setting == "listen" && overrides.listen) ||
+                         (trouble.setting == "admin.listen" && overrides.admin) ||
+                         (trouble.setting == "upstream" && overrides.upstream) ||
+                         (trouble.setting == "store" && overrides.store);
+    if (flagged) trouble.setting.clear();
+  }
+  return Unexpected{located(std::move(troubles), read)};
 }
 
 }  // namespace pawl::config

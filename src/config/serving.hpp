@@ -28,6 +28,9 @@ Troubles apply(Config& config, const Overrides& overrides);
 enum class Purpose { serve, work };
 Troubles check_ready_to_serve(const Config& config, Purpose purpose = Purpose::serve);
 
+// Puts in what {env:NAME} and {file:PATH} stand for in the store's URL.
+Troubles expand_store(Config& config);
+
 // All of it in one call: reads the file (none: the defaults), applies the flags, loads the secrets,
 // checks the other files, and checks that serving can begin.
 Expected<Read, Troubles> read_for_serving(const std::optional<std::string>& path,

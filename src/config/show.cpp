@@ -1,9 +1,13 @@
 #include "src/config/show.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include "src/config/caller.hpp"
 #include "src/config/destinations.hpp"
 #include "src/config/key_api.hpp"
 #include "src/config/policy_settings.hpp"
+#include "src/config/secrets.hpp"
 #include "src/config/sources.hpp"
 #include "src/config/tables.hpp"
 
@@ -36,9 +40,25 @@ std::string show_route(const Route& route, const RoutePolicy& defaults) {
   return text;
 }
 
+// What may be shown of a question's headers: what stands elsewhere, and what is never a secret.
+bool is_plain_header(const Header& header) {
+  constexpr std::array<std::string_view, 4> plain{"accept", "accept-language", "content-type",
+                                                  "user-agent"};
+  std::string name = header.name;
+  std::ranges::transform(name, name.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return has_reference(header.value) || std::ranges::find(plain, name) != plain.end();
+}
+
 Config masked(Config config) {
   config.store = mask_passwords(config.store);
   for (ApiKey& key : config.caller.api_keys) key.sha256 = key.sha256.substr(0, 8) + "...";
+  for (Source& source : config.sources) {
+    for (Header& header : source.headers) {
+      if (!is_plain_header(header)) header.value = "***";
+    }
+  }
   return config;
 }
 

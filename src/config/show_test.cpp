@@ -20,10 +20,15 @@ std::string shown(const Config& config) { return show(config, Secrets::shown); }
 // back from reading and showing it has therefore been through the Config.
 constexpr const char* everything = R"(listen = "0.0.0.0:80"
 upstream = "https://api:8443"
+hosts = ["eu.example", "us.example"]
 store = "postgres://pawl:secret@db/pawl"
 allow_lossy_store = true
 drain_timeout = "3m"
+drain_delay = "5s"
 sweep_interval = "5s"
+outbox_retention = "31d"
+evidence_retention = "91d"
+audit_retention = "401d"
 threads = 4
 replay_cache = "1GiB"
 connections_per_address = 7
@@ -92,6 +97,8 @@ active_keys = 13
 upstream_timeout = "14s"
 upstream_connect_timeout = "15ms"
 upstream_idle = "0s"
+until_close = "accept"
+delete_body = true
 max_attempts = 16
 request_headers = ["X-One", "X-Two"]
 resource_type = "payment"
@@ -134,6 +141,8 @@ active_keys = "off"
 upstream_timeout = "15s"
 upstream_connect_timeout = "16ms"
 upstream_idle = "1ms"
+until_close = "verify"
+delete_body = false
 max_attempts = 17
 request_headers = []
 resource_type = ""

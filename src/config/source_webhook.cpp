@@ -36,10 +36,11 @@ void check_webhook(const Node& table, const Webhook& webhook, Findings& findings
   need("rule", ": [[source.webhook.rule]] tables that say what events mean");
   const bool by_key = table.find("key") != nullptr;
   const bool by_derived = table.find("derived_key") != nullptr;
-  if (by_key == by_derived) {
+  const bool by_resource = table.find("resource_id") != nullptr;
+  if (int{by_key} + int{by_derived} + int{by_resource} != 1) {
     findings.error(table.at,
-                   "[source.webhook] needs either 'key' and 'scope' or 'derived_key': where an "
-                   "event says which request it is about");
+                   "[source.webhook] needs either 'key' and 'scope', or 'derived_key', or "
+                   "'resource_id': where an event says which request it is about");
   }
   if (by_key && webhook.events.fixed_scope.empty() && !webhook.events.scope) {
     findings.error(table.at,
@@ -88,6 +89,9 @@ const Settings<Webhook>& webhook_settings() {
       scope_setting<W>([](auto& w) -> auto& { return w.events; }),
       setting<W>(
           "derived_key", [](auto& w) -> auto& { return w.events.derived_key; }, some_pointer_in,
+          show_some_pointer),
+      setting<W>(
+          "resource_id", [](auto& w) -> auto& { return w.events.resource_id; }, some_pointer_in,
           show_some_pointer),
   };
   return settings;

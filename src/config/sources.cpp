@@ -30,6 +30,36 @@ std::optional<int> small_in(Value value, Findings& findings) {
   return static_cast<int>(*count);
 }
 
+std::optional<std::vector<std::string>> scopes_in(Value value, Findings& findings) {
+  std::optional<std::vector<std::string>> scopes = strings_in(value, true, findings);
+  if (!scopes) return std::nullopt;
+  const bool bad = std::ranges::any_of(*scopes, [](const std::string& scope) {
+    const std::size_t star = scope.find('*');
+    return scope.empty() || (star != std::string::npos && star + 1 != scope.size());
+  });
+  if (!bad) return scopes;
+  complain(value,
+           "each must be a scope as `pawl keys list` shows it, or the beginning of some and a *, "
+           "like \"caller:tenant-a\" or \"api:*\"",
+           findings);
+  return std::nullopt;
+}
+
+std::string show_scopes(const std::vector<std::string>& scopes) {
+  return scopes.empty() ? std::string() : show_strings(scopes);
+}
+
+// Whoever chooses what stands there chooses what is asked for.
+void warn_of_path(const Node& node, const reconcile::Template& target, Findings& findings) {
+  for (const char* name : {"key", "resource_id"}) {
+    if (!reconcile::mentions_in_path(target, name)) continue;
+    findings.warn(node.at, "'url' has {" + std::string(name) +
+                               "} in its path: where one has any of / \\ % ? # ; in it nobody is "
+                               "asked, and an operator must decide. Put it into the query, or ask "
+                               "by {derived_key}");
+  }
+}
+
 std::string show_number(int number) { return std::to_string(number); }
 
 void split_url(const Node& node, Source& source, Findings& findings) {
@@ -49,6 +79,11 @@ void split_url(const Node& node, Source& source, Findings& findings) {
                     "{resource_id}",
                     findings);
   }
+  if (!reconcile::fill_url(*parsed, {"x", "x", "x", "x"})) {
+    return complain(value, "a part of its path that has a gap in it must have no % of its own",
+                    findings);
+  }
+  warn_of_path(node, *parsed, findings);
   source.address = std::move(halves->address);
   source.target = std::move(*parsed);
 }
@@ -68,6 +103,13 @@ Headers read_headers(const Node& table, Findings& findings) {
       findings.error(member.at, "'" + member.name +
                                     "' in [source.headers] must be a header's name with a text, "
                                     "like Authorization = \"Bearer {file:/etc/pawl/token}\"");
+      continue;
+    }
+    if (member.value.text == "***") {
+      findings.error(member.value.at,
+                     "'" + member.name +
+                         "' is masked, as `pawl config show` prints it; put the real value in, or "
+                         "better {env:NAME} or {file:PATH}");
       continue;
     }
     headers.push_back({member.name, member.value.text});
@@ -129,6 +171,7 @@ const Settings<Source>& source_settings() {
       text<S>("name", &S::name, source_name),
       text<S>("url", &S::url, any_text),
       duration<S>("timeout", &S::timeout, {milliseconds(10), seconds(300)}),
+      setting<S>("scopes", &S::scopes, scopes_in, show_scopes),
       duration<S>(
           "visibility_window", [](auto& s) -> auto& { return s.patience.visibility_window; },
           window),
@@ -176,9 +219,19 @@ void check_sources(const Node& document, const Config& config, Findings& finding
   };
   check(document.find("policy"));
   check(document.find("key_api"));
-  const Node* const routes = document.find("route");
-  if (routes == nullptr || routes->kind != Kind::array) return;
-  for (const Node& route : routes->items) check(&route);
+  for (const char* list : {"route", "destination"}) {
+    const Node* const tables = document.find(list);
+    if (tables == nullptr || tables->kind != Kind::array) continue;
+    for (const Node& table : tables->items) check(&table);
+  }
+}
+
+bool speaks_for(const Source& source, std::string_view scope) {
+  if (source.scopes.empty()) return true;
+  return std::ranges::any_of(source.scopes, [&](std::string_view each) {
+    if (!each.ends_with('*')) return each == scope;
+    return scope.starts_with(each.substr(0, each.size() - 1));
+  });
 }
 
 std::string show_source(const Source& source) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/config/config.hpp"
@@ -18,9 +19,13 @@ std::vector<Source> read_sources(const Node& list, Findings& findings);
 // Every `reconcile` must name one of them.
 void check_sources(const Node& document, const Config& config, Findings& findings);
 
+// Whether it may tell about records of this scope, as far as its own settings go.
+bool speaks_for(const Source& source, std::string_view scope);
+
 std::string show_source(const Source& source);
 
-// Reads its files: secrets of its webhook, and what its headers take from files.
-void load_source(Source& source, Troubles& troubles);
+// Reads its secrets: of its webhook, and what its headers take from elsewhere. `setting` is its
+// path in the configuration.
+void load_source(Source& source, const std::string& setting, Troubles& troubles);
 
 }  // namespace pawl::config

@@ -32,7 +32,7 @@ TEST(Sources, AreReadWithDefaults) {
   EXPECT_TRUE(source.address.tls);
   EXPECT_EQ(source.address.host, "bank.example");
   EXPECT_EQ(source.address.port, 443);
-  EXPECT_EQ(reconcile::fill_url(source.target, {"a b", "", "", ""}), "/v1/find?k=a%20b");
+  EXPECT_EQ(reconcile::fill_url(source.target, {"a b", "", "", ""}).value(), "/v1/find?k=a%20b");
   EXPECT_EQ(source.timeout, 10s);
   EXPECT_EQ(source.patience.visibility_window, 5min);
   EXPECT_EQ(source.patience.absent_confirmations, 2);
@@ -51,7 +51,9 @@ TEST(Sources, AreShownAsTheyAreRead) {
             "scheme = \"hmac\"\nheader = \"X-S\"\nprefix = \"sha256=\"\nkey = \"/k\"\n"
             "scope = \"caller:default\"\n" +
             event_rule,
-        told + "derived_key = \"/k\"\nevent_time = \"/t\"\n" + event_rule}) {
+        told + "derived_key = \"/k\"\nevent_time = \"/t\"\n" + event_rule,
+        asked + "scopes = [\"caller:a\", \"api:*\"]\n" + rule,
+        told + "resource_id = \"/r\"\n" + event_rule}) {
     const std::string shown = show(good(text), Secrets::shown);
     EXPECT_EQ(show(good(shown), Secrets::shown), shown);
     EXPECT_THAT(shown, HasSubstr("[[source]]"));
@@ -71,6 +73,7 @@ TEST(Sources, WrongOnesAreExplained) {
       {"[[source]]\nname = \"a\"\nurl = \"http://h/all\"\n" + rule, "which request is asked about"},
       {"[[source]]\nname = \"a\"\nurl = \"http://h/{kye}\"\n" + rule, "{kye} is not known"},
       {"[[source]]\nname = \"a\"\nurl = \"http://h/{key}#x\"\n" + rule, "no '#'"},
+      {"[[source]]\nname = \"a\"\nurl = \"http://h/%2{derived_key}\"\n" + rule, "no % of its own"},
       {asked, "needs [[source.rule]]"},
       {asked + "[[source.rule]]\nthen = \"absent\"\n", "fits every answer"},
       {asked + "[[source.rule]]\nstatus = \"5xx\"\nthen = \"absent\"\n",
@@ -91,7 +94,12 @@ TEST(Sources, WrongOnesAreExplained) {
       {asked + rule + asked + rule, "called \"bank\" already"},
       {"[policy]\nreconcile = \"bnak\"\n" + asked + rule, "did you mean \"bank\"?"},
       {"[[route]]\nmatch = \"POST /a\"\nreconcile = \"x\"\n", "no [[source]] has that name"},
-      {told + event_rule, "either 'key' and 'scope' or 'derived_key'"},
+      {told + event_rule, "either 'key' and 'scope', or 'derived_key', or 'resource_id'"},
+      {told + "derived_key = \"/d\"\nresource_id = \"/r\"\n" + event_rule, "either 'key'"},
+      {asked + "scopes = [\"caller:*a\"]\n" + rule, "each must be a scope"},
+      {asked + rule +
+           "[[destination]]\nname = \"mail\"\nurl = \"http://h\"\nreconcile = \"bnak\"\n",
+       "did you mean \"bank\"?"},
       {told + "key = \"/k\"\n" + event_rule, "needs 'scope'"},
       {told + "key = \"/k\"\nscope = \"/s\"\nderived_key = \"/d\"\n" + event_rule, "either 'key'"},
       {told + "derived_key = \"/d\"\n", "needs 'rule'"},
@@ -102,6 +110,27 @@ TEST(Sources, WrongOnesAreExplained) {
        "needs 'where'"},
   };
   for (const Row& row : rows) EXPECT_THAT(errors_of(row.text), HasSubstr(row.says)) << row.text;
+}
+
+TEST(Sources, WarnOfWhatAClientChoosesInAPath) {
+  const auto of = [](const std::string& url) {
+    return warnings_of("upstream = \"http://127.0.0.1:3000\"\n[[source]]\nname = \"a\"\nurl = \"" +
+                       url + "\"\n" + rule);
+  };
+  EXPECT_THAT(of("https://h/v1/charges/{key}"), HasSubstr("{key} in its path"));
+  EXPECT_THAT(of("https://h/v1/{resource_id}?k={key}"), HasSubstr("{resource_id} in its path"));
+  EXPECT_EQ(of("https://h/v1/charges/{derived_key}"), "");
+  EXPECT_EQ(of("https://h/v1/charges?key={key}&r={resource_id}"), "");
+}
+
+TEST(Sources, SpeakForTheScopesTheyAreGiven) {
+  Source source;
+  EXPECT_TRUE(speaks_for(source, "caller:a"));
+  source.scopes = {"caller:a", "api:*"};
+  EXPECT_TRUE(speaks_for(source, "caller:a"));
+  EXPECT_TRUE(speaks_for(source, "api:x"));
+  EXPECT_FALSE(speaks_for(source, "caller:ab"));
+  EXPECT_FALSE(speaks_for(source, "lib:a"));
 }
 
 TEST(Sources, TakeSecretsFromFiles) {
@@ -118,7 +147,7 @@ TEST(Sources, TakeSecretsFromFiles) {
   std::ofstream(path) << "short";
   Config webhook = good("[[source]]\nname = \"bank\"\n[source.webhook]\nsecret_files = \"" + path +
                         "\"\nevent_id = \"/id\"\nderived_key = \"/d\"\n" + event_rule);
-  EXPECT_THAT(in_lines(load_secrets(webhook)), HasSubstr("a signing secret must have 16 or more"));
+  EXPECT_THAT(in_lines(load_secrets(webhook)), HasSubstr("a secret must have 16 or more"));
   std::ofstream(path) << "two\nlines";
   Config lines = good(asked + "[source.headers]\nA = \"{file:" + path + "}\"\n" + rule);
   EXPECT_THAT(in_lines(load_secrets(lines)), HasSubstr("must hold one line"));

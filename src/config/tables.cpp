@@ -1,6 +1,10 @@
 #include "src/config/tables.hpp"
 
+#include <algorithm>
+
 #include "src/config/address.hpp"
+#include "src/config/secrets.hpp"
+#include "src/config/units.hpp"
 
 namespace pawl::config {
 namespace {
@@ -40,6 +44,22 @@ std::optional<std::string> store_in(Value value, Findings& findings) {
   return std::nullopt;
 }
 
+bool is_host_name(std::string_view text) {
+  return !text.empty() && !text.ends_with('.') && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
+  });
+}
+
+std::optional<std::vector<std::string>> hosts_in(Value value, Findings& findings) {
+  std::optional<std::vector<std::string>> names = strings_in(value, false, findings);
+  if (names && !std::ranges::all_of(*names, is_host_name)) {
+    complain(value, "each must be a host name in lower case, without a port: \"api.example\"",
+             findings);
+    return std::nullopt;
+  }
+  return names;
+}
+
 }  // namespace
 
 std::string check_store(std::string_view store) {
@@ -48,6 +68,7 @@ std::string check_store(std::string_view store) {
     return "its password is masked, as `pawl config show` prints it; put the real one in, or leave "
            "it to a passfile (~/.pgpass)";
   }
+  if (has_reference(store)) return {};  // looked at again when it is known
   const bool sqlite = store.starts_with("sqlite:") && store.size() > 7;
   const bool url = store.starts_with("postgres://") || store.starts_with("postgresql://");
   const std::size_t equals = store.find('=');
@@ -63,10 +84,15 @@ const Settings<Config>& top_settings() {
   static const Settings<C> settings{
       setting<C>("listen", &C::listen, parsed_by(parse_address), show_address),
       setting<C>("upstream", &C::upstream, parsed_by(parse_upstream), show_upstream),
+      setting<C>("hosts", &C::hosts, hosts_in, show_strings),
       setting<C>("store", &C::store, store_in, quote),
       flag<C>("allow_lossy_store", &C::allow_lossy_store),
       duration<C>("drain_timeout", &C::drain_timeout, {seconds(0), hours(1)}),
+      duration<C>("drain_delay", &C::drain_delay, {seconds(0), hours(1)}),
       duration<C>("sweep_interval", &C::sweep_interval, {milliseconds(10), hours(1)}),
+      duration<C>("outbox_retention", &C::outbox_retention, {seconds(1), longest}),
+      duration<C>("evidence_retention", &C::evidence_retention, {seconds(1), longest}),
+      duration<C>("audit_retention", &C::audit_retention, {seconds(1), longest}),
       count<C>("threads", &C::threads, {0, 1024}),
       size<C>("replay_cache", &C::replay_cache, {0, std::size_t{1} << 40}),
       count<C>("connections_per_address",

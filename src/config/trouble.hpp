@@ -11,7 +11,8 @@ struct Trouble {
   std::string file;  // empty: not from a file, but from a flag or from the whole of it
   int line = 0;      // from 1; 0: the file as a whole
   int column = 0;
-  std::string what;  // what is wrong and what would be right; one line, no period
+  std::string what;          // what is wrong and what would be right; one line, no period
+  std::string setting = {};  // by its path, "route.2.match", for who knows where that stands
   friend bool operator==(const Trouble&, const Trouble&) = default;
 };
 

@@ -4,6 +4,7 @@
 #include "pawl/core/decision.hpp"
 #include "pawl/core/half_done.hpp"
 #include "pawl/core/mutant.hpp"
+#include "pawl/core/outcome.hpp"
 #include "pawl/core/overloaded.hpp"
 
 namespace pawl {
@@ -24,7 +25,7 @@ State first_state(const Policy& policy, Instant now) {
 bool finished_past_retention(const Record& record, const Attempt& attempt) {
   const Status status = status_of(record);
   const bool finished = status == Status::completed || status == Status::failed_retryable;
-  return finished && !is_half_done(record) && attempt.clock_trusted &&
+  return finished && !is_half_done(record) && !is_dead_letter(record) && attempt.clock_trusted &&
          record.expires_at <= attempt.now;
 }
 
@@ -32,6 +33,12 @@ bool same_meaning(const Record& record, const Request& request) {
   if (record.fingerprint == request.fingerprint) return true;
   if (mutant(Mutant::fingerprint_not_compared)) return true;
   return request.meant_then && request.meant_then(record.fingerprint, record.policy.fingerprint);
+}
+
+// Where callers are told apart the scope has done it. Where nobody chose how, whoever made the
+// record has it, told by its credentials.
+bool is_proven(const Record& record, const Request& request) {
+  return request.credentials.empty() || record.policy.credentials == request.credentials;
 }
 
 // A new life for a key whose last one is over.
@@ -56,7 +63,15 @@ Record taken_over(const Record& record, const Request& request, const Policy& po
   const FingerprintRules rules_then = record.policy.fingerprint;  // they made the stored hash
   next.policy = policy;
   if (!mutant(Mutant::takeover_forgets_rules)) next.policy.fingerprint = rules_then;
-  next.expires_at = std::max(record.expires_at, attempt.now + policy.retention);
+  next.policy.credentials = record.policy.credentials;
+  // Half done under the rule that it is resumed: under another one it would be begun again.
+  const bool resumes = record.policy.on_lease_expiry == OnLeaseExpiry::resume;
+  if (resumes && !record.recovery_point.empty()) {
+    next.policy.on_lease_expiry = OnLeaseExpiry::resume;
+    if (mutant(Mutant::resumed_job_begun_again)) next.recovery_point.clear();
+  }
+  const Instant expired_then = record.expires_at >= never ? attempt.now : record.expires_at;
+  next.expires_at = std::max(expired_then, attempt.now + policy.retention);
   // Calls were made of the request as it is kept, and are made again of the same bytes: those of a
   // retry mean the same but may be others.
   const bool begun = record.request && !record.recovery_point.empty();
@@ -107,7 +122,9 @@ Verdict decide_in_progress(const Record& record, const InProgress& held, const R
   // The owner may have paid before it died: silence is doubt, not permission. It keeps its fence,
   // because it may yet answer.
   Record doubted = record;
-  doubted.state = Unknown{.reconcile_after = attempt.now, .locked_until = held.locked_until};
+  doubted.state = Unknown{.reconcile_after = attempt.now,
+                          .locked_until = held.locked_until,
+                          .locked_at = held.locked_at};
   doubted.last_error = "lease-expired";
   if (mutant(Mutant::unknown_raises_fence)) ++doubted.fence.number;
   return {Undetermined{Duration{0}}, std::move(doubted)};
@@ -122,7 +139,9 @@ DecisionKind kind_of(const Decision& decision) {
                                [](const Misuse&) { return DecisionKind::misuse; },
                                [](const Undetermined&) { return DecisionKind::undetermined; },
                                [](const Gone&) { return DecisionKind::gone; },
-                               [](const Spent&) { return DecisionKind::spent; }},
+                               [](const Spent&) { return DecisionKind::spent; },
+                               [](const Unproven&) { return DecisionKind::unproven; },
+                               [](const Restored&) { return DecisionKind::restored; }},
                     decision);
 }
 
@@ -151,6 +170,7 @@ Record first_record(const Request& request, const Policy& policy, const Attempt&
   record.route = request.route;
   record.request = request.stored;
   record.policy = policy;
+  record.policy.credentials = request.credentials;
   record.created_at = attempt.now;
   record.expires_at = attempt.now + policy.retention;
   return record;
@@ -166,11 +186,14 @@ Verdict decide(const Record& record, const Request& request, const Policy& polic
   if (!revived && (status_of(record) == Status::expired || (over && keeps_tombstones))) {
     return {Gone{}, {}};
   }
+  // The life that the store remembers is over, and another may have begun since the backup.
+  if (over && attempt.forgotten && !mutant(Mutant::restored_life_is_new)) return {Restored{}, {}};
   if (over || revived) {
     Record next = renewed(record, request, policy, attempt);
     if (status_of(next) == Status::pending) return {InFlight{Duration{0}, true}, std::move(next)};
     return {Execute{}, std::move(next)};
   }
+  if (!is_proven(record, request)) return {Unproven{}, {}};
   if (!same_meaning(record, request)) return {Misuse{}, {}};
   return std::visit(
       Overloaded{
@@ -203,7 +226,12 @@ std::optional<Record> claimed(const Record& record, const Attempt& attempt) {
   const bool abandoned = held != nullptr && attempt.clock_trusted &&
                          held->locked_until <= attempt.now && record.request &&
                          record.policy.on_lease_expiry == OnLeaseExpiry::resume;
-  if (status_of(record) != Status::pending && !abandoned) return std::nullopt;
+  const auto* waits = std::get_if<Pending>(&record.state);
+  if (waits == nullptr && !abandoned) return std::nullopt;
+  if (waits != nullptr && attempt.now < waits->not_before &&
+      !mutant(Mutant::claimed_before_its_time)) {
+    return std::nullopt;
+  }
   Record next = record;
   if (abandoned) {  // as a client's retry would: it goes on at the recovery point
     next.attempt = record.attempt + 1;

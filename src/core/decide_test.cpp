@@ -84,6 +84,10 @@ bool finished(const Case& c) {
 }
 // By a clock that cannot be trusted nothing expires and no lease ends.
 bool past_retention(const Case& c) { return c.clock_trusted && c.retention != End::ahead; }
+// Accepted with 202 and out of attempts: it waits for somebody, however long.
+bool dead_letter(const Case& c) {
+  return c.status == Status::failed_retryable && c.mode_then == Mode::async;
+}
 bool lease_over(const Case& c) { return c.clock_trusted && c.lease != End::ahead; }
 bool running(const Case& c) { return c.status == Status::in_progress; }
 bool tombstones(const Case& c) {
@@ -96,9 +100,12 @@ bool lapsed(const Case& c, OnLeaseExpiry rule) {
 constexpr std::array table{
     Row{"expired", [](const Case& c) { return c.status == Status::expired; }, Does::gone},
     Row{"finished past retention, tombstones kept",
-        [](const Case& c) { return finished(c) && past_retention(c) && tombstones(c); },
+        [](const Case& c) {
+          return finished(c) && !dead_letter(c) && past_retention(c) && tombstones(c);
+        },
         Does::gone},
-    Row{"finished past retention", [](const Case& c) { return finished(c) && past_retention(c); },
+    Row{"finished past retention",
+        [](const Case& c) { return finished(c) && !dead_letter(c) && past_retention(c); },
         Does::new_life},
     Row{"any, other fingerprint", [](const Case& c) { return c.meaning == Meaning::other; },
         Does::misuse},
@@ -148,7 +155,7 @@ State state_in(const Case& c, Instant now) {
     case Status::in_progress: return InProgress{now - 2h, at(c.lease, now)};
     case Status::completed: return Completed{a_stored_response(), now - 2h};
     case Status::failed_retryable: return FailedRetryable{};
-    case Status::unknown: return Unknown{at(c.lease, now), now - 1h};
+    case Status::unknown: return Unknown{at(c.lease, now), now - 1h, now - 2h};
     case Status::expired: return Expired{};
   }
   return Expired{};
@@ -219,6 +226,10 @@ void expect_taken_over(const Scene& s, const Verdict& verdict) {
   expected.attempt += 1;
   expected.policy = s.today;
   expected.policy.fingerprint = s.record.policy.fingerprint;  // they made the stored hash
+  // At a recovery point, under the rule that it is resumed: it goes on being resumed.
+  if (s.record.policy.on_lease_expiry == OnLeaseExpiry::resume) {
+    expected.policy.on_lease_expiry = OnLeaseExpiry::resume;
+  }
   expected.expires_at = s.attempt.now + s.today.retention;
   EXPECT_EQ(*verdict.next, expected);
 }
@@ -236,7 +247,8 @@ void expect_own_claim(const Scene& s, const Case& c, const Verdict& verdict) {
 void expect_doubt(const Scene& s, const Verdict& verdict) {
   EXPECT_EQ(verdict.decision, Decision{Undetermined{0us}});
   Record expected = s.record;
-  expected.state = Unknown{s.attempt.now, std::get<InProgress>(s.record.state).locked_until};
+  const auto& held = std::get<InProgress>(s.record.state);
+  expected.state = Unknown{s.attempt.now, held.locked_until, held.locked_at};
   expected.last_error = "lease-expired";
   ASSERT_TRUE(verdict.next);
   EXPECT_EQ(*verdict.next, expected);
@@ -405,6 +417,37 @@ TEST(Decide, ATakeoverFromTheBeginningTakesTheRouteOfWhoeverBegins) {
   other.route = "refunds";
   const Attempt attempt{.owner = Owner{"us"}, .now = some_time() + 1h};
   EXPECT_EQ(decide(record, other, Policy{}, attempt).next.value().route, "refunds");
+}
+
+// Where nobody chose how callers are told apart.
+TEST(Decide, WhoeverBringsOtherCredentialsIsNeitherToldNorExecuted) {
+  Request alice = a_request();
+  alice.credentials = "alice";
+  Request bob = a_request();
+  bob.credentials = "bob";
+  const Attempt attempt{.owner = Owner{"us"}, .now = some_time()};
+  const Record first = first_record(alice, Policy{}, attempt);
+  for (const auto& [status, name] : Names<Status>::table) {
+    if (status == Status::expired) continue;
+    const Record record = testing::in_state(first, status, some_time());
+    const Verdict verdict = decide(record, bob, Policy{}, attempt);
+    EXPECT_EQ(verdict.decision, Decision{Unproven{}}) << name;
+    EXPECT_FALSE(verdict.next);
+    EXPECT_NE(decide(record, alice, Policy{}, attempt).decision, Decision{Unproven{}}) << name;
+    // A caller that was chosen is told apart by its scope.
+    EXPECT_NE(decide(record, a_request(), Policy{}, attempt).decision, Decision{Unproven{}});
+  }
+  const Record failed = testing::in_state(first, Status::failed_retryable, some_time());
+  EXPECT_EQ(decide(failed, alice, Policy{}, attempt).next->policy.credentials, "alice");
+}
+
+TEST(Decide, ARestoredStoreBeginsNoSecondLife) {
+  const Record done =
+      testing::in_state(testing::an_in_progress_record(), Status::completed, some_time());
+  const Attempt attempt{.owner = Owner{"us"}, .now = done.expires_at, .forgotten = true};
+  EXPECT_EQ(decide(done, a_request(), Policy{}, attempt).decision, Decision{Restored{}});
+  const Attempt in_time{.owner = Owner{"us"}, .now = done.expires_at - 1us, .forgotten = true};
+  EXPECT_EQ(kind_of(decide(done, a_request(), Policy{}, in_time).decision), DecisionKind::replay);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "pawl/core/sha256.hpp"
 #include "src/core/canonical_append.hpp"
 #include "src/core/form.hpp"
+#include "src/core/multipart.hpp"
 
 namespace pawl {
 namespace {
@@ -22,6 +23,7 @@ constexpr std::size_t hash_characters = 64;
 struct Body {
   std::string_view extent;
   std::string canonical;
+  int version = fingerprint_version;
 };
 
 char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
@@ -64,7 +66,7 @@ std::vector<const json::Value*> excluded_values(const json::Value& document,
 
 Body whole_document(const json::Value& document, const FingerprintRules& rules,
                     std::size_t text_bytes) {
-  Body body{.extent = "whole", .canonical = {}};
+  Body body{.extent = "whole", .canonical = {}, .version = fingerprint_version};
   if (is_excluded({}, rules)) return body;
   body.canonical.reserve(text_bytes);
   json::append_canonical(body.canonical, document, json::Numbers::exact,
@@ -84,7 +86,7 @@ Body selection(const json::Value& document, const FingerprintRules& rules) {
   found.erase(std::unique(found.begin(), found.end()), found.end());
 
   const std::vector<const json::Value*> excluded = excluded_values(document, rules);
-  Body body{.extent = "selection", .canonical = "{"};
+  Body body{.extent = "selection", .canonical = "{", .version = fingerprint_version};
   for (const auto& [pointer, value] : found) {
     if (body.canonical.size() > 1) body.canonical.push_back(',');
     json::append_quoted(body.canonical, pointer);
@@ -95,17 +97,31 @@ Body selection(const json::Value& document, const FingerprintRules& rules) {
   return body;
 }
 
-Expected<Body, json::Error> canonical_body(std::string_view body, std::string_view media_type,
-                                           const FingerprintRules& rules) {
+// `parts`: whether what is in parts is read as such; version 1 took it as bytes.
+Expected<Body, json::Error> canonical_body(const RequestContent& content,
+                                           std::string_view media_type,
+                                           const FingerprintRules& rules, bool parts) {
+  const std::string_view body = content.body;
   if (!body.empty() && is_json_type(media_type)) {
     const auto document = json::read(body);
     if (!document) return Unexpected{document.error()};
     return rules.include.empty() ? whole_document(*document, rules, body.size())
                                  : selection(*document, rules);
   }
-  if (media_type == "application/x-www-form-urlencoded")
-    return Body{.extent = "whole", .canonical = canonical_form(body)};
-  return Body{.extent = "whole", .canonical = std::string(body)};
+  Body whole{.extent = "whole", .canonical = {}, .version = fingerprint_version};
+  if (media_type == "application/x-www-form-urlencoded") {
+    whole.canonical = canonical_form(body);
+    return whole;
+  }
+  if (parts && media_type.starts_with("multipart/")) {
+    if (const auto read = read_multipart(content.content_type, body)) {
+      return Body{.extent = "parts",
+                  .canonical = canonical_multipart(*read),
+                  .version = multipart_fingerprint_version};
+    }
+  }
+  whole.canonical = std::string(body);
+  return whole;
 }
 
 void append_length(std::string& into, std::uint64_t length) {
@@ -118,7 +134,7 @@ void append_length(std::string& into, std::uint64_t length) {
 // Each field behind its length: no two lists of fields give the same bytes.
 std::string hashed_bytes(const RequestContent& content, std::string_view media_type,
                          const Body& body) {
-  const std::string version = std::to_string(fingerprint_version);
+  const std::string version = std::to_string(body.version);
   const std::array<std::string_view, 8> fields = {domain,       version,       content.method,
                                                   content.path, content.query, media_type,
                                                   body.extent,  body.canonical};
@@ -136,14 +152,15 @@ std::string hashed_bytes(const RequestContent& content, std::string_view media_t
 // `secret` may be nullptr: then whoever has the hash can test guesses.
 Expected<Fingerprinted, json::Error> fingerprint_under(const RequestContent& content,
                                                        const FingerprintRules& rules,
-                                                       const FingerprintSecret* secret) {
+                                                       const FingerprintSecret* secret,
+                                                       bool parts = true) {
   const std::string media_type = media_type_of(content.content_type);
-  Expected<Body, json::Error> body = canonical_body(content.body, media_type, rules);
+  Expected<Body, json::Error> body = canonical_body(content, media_type, rules, parts);
   if (!body) return Unexpected{body.error()};
   const std::string bytes = hashed_bytes(content, media_type, *body);
   const Digest digest = secret != nullptr ? hmac_sha256(secret->bytes, bytes) : sha256(bytes);
 
-  std::string text = std::to_string(fingerprint_version);
+  std::string text = std::to_string(body->version);
   text.push_back('.');
   text += secret != nullptr ? std::string_view(secret->id) : no_secret;
   text.push_back('.');
@@ -178,14 +195,16 @@ Expected<Fingerprinted, json::Error> fingerprint(const RequestContent& content,
 bool matches(const Fingerprint& stored, const RequestContent& content,
              const FingerprintRules& rules_then, const FingerprintSecrets& secrets) {
   const auto names = names_in(stored.text);
-  if (!names || names->version != std::to_string(fingerprint_version)) return false;
+  if (!names) return false;
+  const bool parts = names->version == std::to_string(multipart_fingerprint_version);
+  if (!parts && names->version != std::to_string(fingerprint_version)) return false;
   const FingerprintSecret* secret = nullptr;
   if (names->secret_id != no_secret) {
     const auto known = std::ranges::find(secrets, names->secret_id, &FingerprintSecret::id);
     if (known == secrets.end()) return false;
     secret = &*known;
   }
-  const auto expected = fingerprint_under(content, rules_then, secret);
+  const auto expected = fingerprint_under(content, rules_then, secret, parts);
   return expected && equal_constant_time(expected->fingerprint.text, stored.text);
 }
 

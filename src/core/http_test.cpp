@@ -42,5 +42,20 @@ TEST(Http, DatesAreImfFixdates) {
   for (const Dated& row : table) EXPECT_EQ(imf_fixdate(row.instant), row.text);
 }
 
+TEST(RetryAfter, IsReadInSecondsAndAsADate) {
+  const Instant now(std::chrono::seconds(784111777));  // Sun, 06 Nov 1994 08:49:37 GMT
+  const auto asked = [&](std::string text) {
+    return retry_after(Headers{{"retry-after", std::move(text)}}, now);
+  };
+  EXPECT_EQ(asked("7"), Duration(std::chrono::seconds(7)));
+  EXPECT_EQ(asked("Sun, 06 Nov 1994 08:50:00 GMT"), Duration(std::chrono::seconds(23)));
+  EXPECT_EQ(asked("Sun, 06 Nov 1994 08:00:00 GMT"), Duration{0});
+  for (const char* nonsense : {"", "-1", "7s", "Mon, 06 Nov 1994 08:50:00 GMT", "soon",
+                               "Sun, 99 Nov 1994 08:50:00 GMT", "Sun, 06 Nov 1994 88:50:00 GMT"}) {
+    EXPECT_FALSE(asked(nonsense)) << nonsense;
+  }
+  EXPECT_FALSE(retry_after(Headers{}, now));
+}
+
 }  // namespace
 }  // namespace pawl

@@ -172,6 +172,34 @@ Expected<Key, KeyRefusal> parse_key(std::span<const std::string_view> lines,
   return Key{*std::move(text)};
 }
 
+std::optional<Instant> time_in(const Key& key) {
+  constexpr std::string_view form = "tttttttt-tttt-7xxx-vxxx-xxxxxxxxxxxx";
+  if (key.text.size() != form.size()) return std::nullopt;
+  std::int64_t milliseconds = 0;
+  for (std::size_t i = 0; i < form.size(); ++i) {
+    const char c = key.text[i];
+    const bool number = c >= '0' && c <= '9';
+    const bool letter = (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+    const int value = number ? c - '0' : (c | 0x20) - 'a' + 10;
+    const bool is_digit = number || letter;
+    switch (form[i]) {
+      case 't':
+        if (!is_digit) return std::nullopt;
+        milliseconds = milliseconds * 16 + value;
+        break;
+      case 'x':
+        if (!is_digit) return std::nullopt;
+        break;
+      case 'v':
+        if (!is_digit || value < 8 || value > 11) return std::nullopt;
+        break;
+      default:
+        if (c != form[i]) return std::nullopt;
+    }
+  }
+  return Instant(std::chrono::milliseconds(milliseconds));
+}
+
 std::string log_name(const Scope& scope, const Key& key) {
   // A key has no zero byte, so no two pairs run together into the same bytes.
   return hex(sha256(scope.text + '\0' + key.text)).substr(0, log_name_digits);

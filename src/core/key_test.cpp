@@ -248,5 +248,17 @@ TEST(Key, LogNameIsAShortHashOfScopeAndKey) {
   EXPECT_NE(log_name({"ab"}, {"c"}), log_name({"a"}, {"bc"}));
 }
 
+TEST(TimeInKey, IsToldByUuidsOfVersionSevenAlone) {
+  const Key made{"019a8d2c-5800-7abc-8def-0123456789ab"};
+  EXPECT_EQ(time_in(made), Instant(std::chrono::milliseconds(0x019a8d2c5800)));
+  EXPECT_EQ(time_in(Key{"019A8D2C-5800-7ABC-8DEF-0123456789AB"}), time_in(made));
+  for (const char* other :
+       {"019a8d2c-5800-4abc-8def-0123456789ab", "019a8d2c-5800-7abc-cdef-0123456789ab",
+        "019a8d2c-5800-7abc-8def-0123456789a", "019a8d2c-5800-7abc-8def-0123456789ag",
+        "019a8d2c 5800-7abc-8def-0123456789ab", "order-4711-0000000000"}) {
+    EXPECT_FALSE(time_in(Key{other})) << other;
+  }
+}
+
 }  // namespace
 }  // namespace pawl

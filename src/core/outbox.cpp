@@ -54,20 +54,24 @@ std::string in_words(const Outcome& outcome) {
       outcome);
 }
 
-Duration retry_after(const Outcome& outcome) {
+Duration asked_pause(const Outcome& outcome, Instant now) {
   const auto* answered = std::get_if<Answered>(&outcome);
   if (answered == nullptr) return Duration{0};
-  const std::string_view text = find_header(answered->response.headers, "Retry-After").value_or("");
-  int seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  const bool whole = error == std::errc{} && end == text.data() + text.size() && seconds > 0;
-  return whole ? std::chrono::seconds(seconds) : Duration{0};
+  return retry_after(answered->response.headers, now).value_or(Duration{0});
 }
 
 OutboxRow park(OutboxRow row, OutboxStatus status, std::string why) {
   row.status = status;
   row.locked_until.reset();
   row.last_error = std::move(why);
+  return row;
+}
+
+// Whatever was heard about it was about what it was then.
+OutboxRow no_longer_asked(OutboxRow row) {
+  row.asked = 0;
+  row.absent = 0;
+  row.doubted_at.reset();
   return row;
 }
 
@@ -122,7 +126,7 @@ OutboxRow marked_sending(const OutboxRow& claimed, Instant now, Instant locked_u
   row.locked_until = locked_until;
   row.next_attempt_at = locked_until;  // no earlier will anybody look at it again
   row.first_sent_at = claimed.first_sent_at.value_or(now);
-  return row;
+  return no_longer_asked(std::move(row));
 }
 
 OutboxResult result_of(const OutboxRow& settled) {
@@ -168,11 +172,33 @@ OutboxRow settled(const OutboxRow& claimed, const OutboxRow& sent, const Outcome
     return park(std::move(row), OutboxStatus::dead, "out of attempts; " + said);
   }
   const int failures = reached ? row.attempt : aftermath.failures_in_a_row;
-  const Duration asked_for = std::min(retry_after(outcome), rules.backoff_max);
+  const Duration asked_for = std::min(asked_pause(outcome, aftermath.now), rules.backoff_max);
   row = park(std::move(row), OutboxStatus::pending, said);
   row.next_attempt_at =
       aftermath.now + std::max(asked_for, backoff(rules, failures, aftermath.chance));
   return row;
+}
+
+OutboxRow found_happened(OutboxRow row, const Response& response, const DestinationRules& rules,
+                         Instant now) {
+  row.response_code = response.status;
+  return no_longer_asked(finished(std::move(row), response, rules, now));
+}
+
+OutboxRow found_refused(OutboxRow row, int status) {
+  row.first_sent_at.reset();
+  row.response_code = status;
+  return no_longer_asked(
+      park(std::move(row), OutboxStatus::dead,
+           "asked, its source says that it was refused: " + std::to_string(status)));
+}
+
+OutboxRow found_not_executed(OutboxRow row, Instant now) {
+  row.first_sent_at.reset();
+  row.next_attempt_at = now;
+  row.attempt = std::max(row.attempt - 1, 0);  // the call that never was is none
+  return no_longer_asked(
+      park(std::move(row), OutboxStatus::pending, "asked, its source has never seen it"));
 }
 
 bool is_trouble(const Outcome& outcome) {
@@ -198,7 +224,7 @@ Expected<OutboxRow, std::string> retried(OutboxRow row, const OutboxOrder& order
   row.next_attempt_at = now;
   row.discarded_at.reset();
   if (order.nothing_happened) row.first_sent_at.reset();
-  return row;
+  return no_longer_asked(std::move(row));
 }
 
 Expected<OutboxRow, std::string> discarded(OutboxRow row, Instant now) {
@@ -236,6 +262,7 @@ Expected<OutboxRow, std::string> ordered(const OutboxRow& row, const OutboxOrder
     case OutboxAction::retry: return retried(std::move(free), order, now);
     case OutboxAction::discard: return discarded(std::move(free), now);
     case OutboxAction::confirm: return confirmed(std::move(free), order, now);
+    case OutboxAction::resolve: break;
   }
   return refuse("there is no such order");
 }

@@ -16,6 +16,10 @@ namespace pawl {
 namespace {
 
 constexpr std::string_view found_not_executed = "resolved: not executed";
+constexpr std::string_view pawl_outcome = "Pawl-Outcome";
+// How long a worker leaves a service alone that has refused, at most: whatever it asked for, the
+// request must still be tried within its retention.
+constexpr Duration queue_pause_max = std::chrono::hours(1);
 
 // It may have happened; on a transactional route releasing the record makes its commit impossible.
 Settling sent_unanswered(const StoredPolicy& policy) {
@@ -23,20 +27,48 @@ Settling sent_unanswered(const StoredPolicy& policy) {
   return policy.transactional ? Settling::release : Settling::doubt;
 }
 
+// The service knows best what it did. Two that disagree, or a word that is not known, is no
+// permission to run it again.
+std::optional<Settling> said_by_service(const Response& response, const StoredPolicy& policy) {
+  const std::string_view word = outcome_said(response);
+  if (word.empty()) return std::nullopt;
+  if (word == "not-executed") return Settling::release;
+  if (word == "executed") return Settling::complete;
+  return sent_unanswered(policy);
+}
+
+// A Pawl behind this one says so where the request is still running there, or its outcome unknown:
+// also where only a person can help, its answer of today is not the last one.
+bool is_not_yet(const Response& response) {
+  const std::optional<std::string_view> word = find_header(response.headers, "Pawl-Should-Retry");
+  return word == "true" ||
+         (word && response.body.find(R"("code":"outcome-unknown")") != std::string::npos);
+}
+
+// Statuses by which a server says that it has not begun: it wants credentials, saw no request in
+// time, is another server's, will not risk a replay, or has no time now.
+bool is_refusal(const Response& response) {
+  switch (response.status) {
+    case 401:
+    case 408:
+    case 421:
+    case 425:
+    case 429: return true;
+    case 503: return find_header(response.headers, "Retry-After").has_value();
+    case 409: return is_not_yet(response);
+    default: return false;
+  }
+}
+
 Settling classify_answer(const Response& response, const StoredPolicy& policy) {
   const int status = response.status;
   // No HTTP status: whoever sent it may have acted, and it is no answer that could be replayed.
   if (status < 200 || status > 599) return sent_unanswered(policy);
+  if (const std::optional<Settling> said = said_by_service(response, policy)) return *said;
   const bool server_error = status >= 500;
   // The service commits through its fence: releasing the record makes that commit impossible.
   if (policy.transactional && server_error) return Settling::release;
-  // A Pawl behind this one says so where the request is still running there, or its outcome
-  // unknown.
-  const bool not_yet =
-      status == 409 && find_header(response.headers, "Pawl-Should-Retry") == "true";
-  const bool refused =
-      status == 429 || not_yet || (status == 503 && find_header(response.headers, "Retry-After"));
-  if (refused) {
+  if (is_refusal(response)) {
     switch (policy.on_refusal) {
       case OnRefusal::release: return Settling::release;
       case OnRefusal::hold: return Settling::doubt;
@@ -75,7 +107,8 @@ std::vector<std::string_view> connection_options(const Headers& headers) {
 
 // A stored answer is for another connection, another time and another trace.
 bool is_stored(const Header& header, const std::vector<std::string_view>& connection_options) {
-  static constexpr std::array<std::string_view, 22> never{"Connection",
+  static constexpr std::array<std::string_view, 23> never{pawl_outcome,
+                                                          "Connection",
                                                           "Keep-Alive",
                                                           "Proxy-Authenticate",
                                                           "Proxy-Authorization",
@@ -119,13 +152,20 @@ std::string error_of(const Outcome& outcome) {
   return std::visit(Overloaded{[](const NotSent& failure) { return "not-sent: " + failure.why; },
                                [](const Lost& failure) { return "sent: " + failure.why; },
                                [](const Answered& answer) {
-                                 return "answered: " + std::to_string(answer.response.status);
+                                 const std::string_view said = outcome_said(answer.response);
+                                 std::string text =
+                                     "answered: " + std::to_string(answer.response.status);
+                                 if (!said.empty()) {
+                                   text.append(", ").append(pawl_outcome).append(": ").append(said);
+                                 }
+                                 return text;
                                }},
                     outcome);
 }
 
 void complete(Record& record, StoredResponse response, Instant now) {
   record.state = Completed{std::move(response), now};
+  if (record.expires_at >= never) record.expires_at = now;  // it was a dead letter
   // At least the whole retention from here, whatever `retention_from` says: an outcome that was
   // resolved late is still replayed.
   record.expires_at = std::max(record.expires_at, now + record.policy.retention);
@@ -133,6 +173,8 @@ void complete(Record& record, StoredResponse response, Instant now) {
     record.expires_at = std::max(now, record.created_at + record.policy.retention);
   }
   record.last_error.clear();
+  // What a worker was to send, and the credentials in it, is of no use any more.
+  if (record.policy.mode == Mode::async) record.request.reset();
 }
 
 void release(Record& record, std::string error, Instant now) {
@@ -156,6 +198,31 @@ Instant lease_end(const Record& record, Instant now) {
   if (const auto* held = std::get_if<InProgress>(&record.state)) return held->locked_until;
   if (const auto* doubt = std::get_if<Unknown>(&record.state)) return doubt->locked_until;
   return now;
+}
+
+Instant attempt_began(const Record& record, Instant now) {
+  if (const auto* held = std::get_if<InProgress>(&record.state)) return held->locked_at;
+  if (const auto* doubt = std::get_if<Unknown>(&record.state)) return doubt->locked_at;
+  return now;
+}
+
+// What waits in the queue now is another try.
+void queue_again(Record& record, Instant not_before) {
+  record.state = Pending{not_before};
+  record.attempt += 1;
+}
+
+bool has_attempts_left(const Record& record) {
+  return record.policy.mode == Mode::async && record.attempt < record.policy.max_attempts;
+}
+
+// An upstream that asks to be left alone is, within reason.
+Instant next_try(const Outcome& outcome, Instant now, const SettleOptions& options) {
+  const auto* answer = std::get_if<Answered>(&outcome);
+  std::optional<Duration> asked;
+  if (answer != nullptr) asked = retry_after(answer->response.headers, now);
+  return now +
+         std::max(std::min(asked.value_or(Duration{0}), queue_pause_max), options.try_again_in);
 }
 
 // Nobody holds it: whoever comes next goes on at the recovery point.
@@ -187,7 +254,9 @@ Expected<Record, ResolveRefusal> answered_call(Record record, const StoredRespon
 }
 
 void doubt(Record& record, std::string error, Instant now) {
-  record.state = Unknown{.reconcile_after = now, .locked_until = lease_end(record, now)};
+  record.state = Unknown{.reconcile_after = now,
+                         .locked_until = lease_end(record, now),
+                         .locked_at = attempt_began(record, now)};
   record.last_error = std::move(error);
 }
 
@@ -202,11 +271,26 @@ StoredResponse abandoned_response() {
 
 }  // namespace
 
+bool is_pawl_outcome(const Header& header) { return same_field_name(header.name, pawl_outcome); }
+
 Evidence evidence_of(const Outcome& outcome) {
   return std::visit(Overloaded{[](const NotSent&) { return Evidence::not_sent; },
                                [](const Lost&) { return Evidence::sent; },
                                [](const Answered&) { return Evidence::answered; }},
                     outcome);
+}
+
+std::string_view outcome_said(const Response& response) {
+  static constexpr std::array<std::string_view, 3> words{"not-executed", "executed", "unknown"};
+  constexpr std::string_view not_understood = "not understood";
+  std::string_view said;
+  for (const Header& header : response.headers) {
+    if (!is_pawl_outcome(header)) continue;
+    const auto* const word = std::ranges::find(words, header.value);
+    if (word == words.end() || (!said.empty() && said != *word)) return not_understood;
+    said = *word;
+  }
+  return said;
 }
 
 Settling classify(const Outcome& outcome, const StoredPolicy& policy) {
@@ -233,11 +317,26 @@ StoredResponse storable(const Response& response, const SettleOptions& options) 
   return kept;
 }
 
-// Nothing was sent and nobody waits for an answer: a worker tries again, so many times. After that
-// it stays where a client's repeat or an operator finds it.
+StoredResponse storable(const Answered& answer, const SettleOptions& options) {
+  StoredResponse kept = storable(answer.response, options);
+  if (answer.withheld) kept.body.reset();
+  return kept;
+}
+
+// It was not executed, it was accepted, and nobody waits for an answer: a worker tries again, so
+// many times. After that it stays where a client's repeat or an operator finds it.
 bool goes_back_to_queue(const Record& held, const Outcome& outcome) {
-  return held.policy.mode == Mode::async && status_of(held) == Status::in_progress &&
-         std::holds_alternative<NotSent>(outcome) && held.attempt < held.policy.max_attempts;
+  const Status status = status_of(held);
+  const bool open = status == Status::in_progress || status == Status::unknown ||
+                    status == Status::failed_retryable;
+  const bool not_executed = classify(outcome, held.policy) == Settling::release;
+  const bool dropped =
+      mutant(Mutant::refused_work_dropped) && evidence_of(outcome) == Evidence::answered;
+  return open && has_attempts_left(held) && not_executed && !dropped;
+}
+
+bool is_dead_letter(const Record& record) {
+  return record.policy.mode == Mode::async && status_of(record) == Status::failed_retryable;
 }
 
 Record settled(const Record& held, const Outcome& outcome, Instant now,
@@ -247,7 +346,7 @@ Record settled(const Record& held, const Outcome& outcome, Instant now,
   Record next = held;
   switch (classify(outcome, held.policy)) {
     case Settling::complete:
-      complete(next, storable(std::get<Answered>(outcome).response, options), now);
+      complete(next, storable(std::get<Answered>(outcome), options), now);
       name_resource(next, std::get<Answered>(outcome).response, options);
       break;
     case Settling::release:
@@ -258,12 +357,19 @@ Record settled(const Record& held, const Outcome& outcome, Instant now,
       }
       release(next, error_of(outcome), now);
       if (goes_back_to_queue(held, outcome)) {
-        next.state = Pending{};
-        next.attempt = held.attempt + 1;  // what waits now is another try
-        next.expires_at = held.expires_at;
+        const Instant again = next_try(outcome, now, options);
+        queue_again(next, again);
+        // Somebody is at it: it is abandoned only when nobody was for a whole retention.
+        next.expires_at = std::max(held.expires_at, again + held.policy.retention);
       }
       break;
-    case Settling::doubt: doubt(next, error_of(outcome), now); break;
+    case Settling::doubt:
+      doubt(next, error_of(outcome), now);
+      // What it was called helps whoever looks for it.
+      if (const auto* said = std::get_if<Answered>(&outcome)) {
+        name_resource(next, said->response, options);
+      }
+      break;
   }
   return next;
 }
@@ -285,15 +391,18 @@ std::optional<Record> swept(const Record& record, Instant now) {
     case OnLeaseExpiry::retry: break;
   }
   release(next, "lease-expired", now);
-  if (record.policy.mode == Mode::async) {
-    next.state = Pending{};
-    next.attempt = record.attempt + 1;  // what waits now is another try
-  }
+  // Without its request no worker could send it.
+  if (record.policy.mode == Mode::async && record.request) queue_again(next, Instant{});
   return next;
 }
 
 std::optional<Reaped> reaped(const Record& record, Instant now) {
   if (now < record.expires_at || is_half_done(record)) return std::nullopt;
+  if (is_dead_letter(record) && !mutant(Mutant::dead_letter_reaped)) {
+    Record kept = record;  // out of the way of what is to be reaped
+    kept.expires_at = never;
+    return Reaped{std::move(kept)};
+  }
   switch (status_of(record)) {
     case Status::in_progress:
     case Status::unknown: return mutant(Mutant::reap_unknown) ? Reaped{} : std::optional<Reaped>{};
@@ -302,7 +411,8 @@ std::optional<Reaped> reaped(const Record& record, Instant now) {
       Record next = record;
       // Only the first try can promise that nothing was sent: an earlier one may have been, and its
       // client must not be told to use a new key.
-      if (record.attempt > 1 && !mutant(Mutant::abandoned_after_sending)) {
+      const bool tried = record.attempt > 1 || !record.last_error.empty();
+      if (tried && !mutant(Mutant::abandoned_after_sending)) {
         doubt(next, "abandoned", now);
       } else {
         complete(next, abandoned_response(), now);
@@ -318,6 +428,28 @@ std::optional<Reaped> reaped(const Record& record, Instant now) {
   next.request.reset();
   next.expires_at = now + record.policy.tombstone_for;
   return Reaped{std::move(next)};
+}
+
+std::optional<Record> restored(const Record& record, Instant now) {
+  switch (status_of(record)) {
+    case Status::completed:
+    case Status::expired: return std::nullopt;
+    case Status::failed_retryable:
+      if (mutant(Mutant::restored_record_runs_again)) return std::nullopt;
+      break;
+    case Status::unknown:  // resolved and taken over since, perhaps
+    case Status::pending:
+    case Status::in_progress: break;
+  }
+  Record next = record;
+  next.fence = std::max(Fence{record.fence.number + 1}, Fence{now.time_since_epoch().count()});
+  next.attempt = record.attempt + 1;  // there may have been others
+  // An owner outside of our processes may go on for as long as its lease, and then send.
+  next.state = Unknown{.reconcile_after = now,
+                       .locked_until = now + record.policy.lease,
+                       .locked_at = record.created_at};
+  next.last_error = "store-restored";
+  return next;
 }
 
 Expected<Record, ResolveRefusal> resolved(const Record& record, const Finding& finding,
@@ -345,12 +477,18 @@ Expected<Record, ResolveRefusal> resolved(const Record& record, const Finding& f
     next.recovery_point = without_mark(record.recovery_point);
   } else {
     release(next, std::string(found_not_executed), now);
+    if (has_attempts_left(record) && !mutant(Mutant::resolved_work_dropped)) {
+      queue_again(next, now);
+      next.expires_at = std::max(record.expires_at, now + record.policy.retention);
+    }
   }
   return next;
 }
 
 bool released_by_finding(const Record& record) {
-  return status_of(record) == Status::failed_retryable && record.last_error == found_not_executed;
+  const Status status = status_of(record);
+  const bool may_run = status == Status::failed_retryable || status == Status::pending;
+  return may_run && record.last_error == found_not_executed;
 }
 
 }  // namespace pawl

@@ -28,6 +28,20 @@ Outcome not_yet(const std::string& should_retry) {
       {.status = 409, .headers = {{"Pawl-Should-Retry", should_retry}}, .body = "busy"}};
 }
 
+// A Pawl behind this one that waits for a person.
+Outcome in_doubt_there() {
+  return Answered{{.status = 409,
+                   .headers = {{"Pawl-Should-Retry", "false"}},
+                   .body = R"({"status":409,"code":"outcome-unknown"})"}};
+}
+
+Outcome said(int status, const std::string& word) {
+  return Answered{{.status = status, .headers = {{"pawl-outcome", word}}, .body = "x"}};
+}
+Outcome said_both(const std::string& one, const std::string& other) {
+  return Answered{
+      {.status = 200, .headers = {{"Pawl-Outcome", one}, {"Pawl-Outcome", other}}, .body = "x"}};
+}
 Outcome refusal(int status) { return Answered{{status, {{"retry-after", "7"}}, "x"}}; }
 
 struct Row {
@@ -61,8 +75,20 @@ const std::vector<Row>& evidence_table() {
        {answer(200), answer(201), answer(204), answer(301), answer(400), answer(404), answer(409),
         answer(422), refusal(202), refusal(404)},
        [](const auto&) { return Settling::complete; }},
-      {"429", {answer(429), refusal(429)}, by_refusal},
-      {"409 of a Pawl behind this one: not yet", {not_yet("true")}, by_refusal},
+      {"401, 408, 421, 425, 429: refused before anything was done",
+       {answer(401), answer(408), answer(421), answer(425), answer(429), refusal(429)},
+       by_refusal},
+      {"the service says: not executed",
+       {said(200, "not-executed"), said(404, "not-executed"), said(500, "not-executed")},
+       [](const auto&) { return Settling::release; }},
+      {"the service says: executed",
+       {said(201, "executed"), said(429, "executed"), said(500, "executed"), said(504, "executed")},
+       [](const auto&) { return Settling::complete; }},
+      {"the service says: unknown, or what nobody understands",
+       {said(201, "unknown"), said(500, "unknown"), said(200, ""), said(200, "Executed"),
+        said(200, "no"), said_both("executed", "not-executed")},
+       released_if_transactional(doubt)},
+      {"409 of a Pawl behind this one: not yet", {not_yet("true"), in_doubt_there()}, by_refusal},
       {"409 of a Pawl behind this one: no use to retry",
        {not_yet("false")},
        [](const auto&) { return Settling::complete; }},
@@ -169,16 +195,83 @@ TEST(Settled, IsWhatTheOutcomeMeansAndKeepsEverythingElse) {
   }
 }
 
+TEST(Settled, WhatTheServiceSaysOfItsAnswerIsNotKept) {
+  const Response response{
+      .status = 201, .headers = {{"Pawl-Outcome", "executed"}, {"X-Kept", "1"}}, .body = "x"};
+  const StoredResponse kept = storable(response, {});
+  EXPECT_EQ(kept.headers, (Headers{{"X-Kept", "1"}}));
+}
+
+Record an_async_record() {
+  Record record = an_in_progress_record();
+  record.policy.mode = Mode::async;
+  record.policy.on_server_error = OnServerError::retry;
+  record.request = StoredRequest{"/v1/payments", {{"Authorization", "secret"}}, "{}"};
+  return record;
+}
+
+TEST(Settled, AcceptedWorkThatWasRefusedGoesBackToTheQueueNotBeforeItsTime) {
+  const Instant now = some_time() + 5s;
+  for (const Outcome& outcome : {refusal(429), refusal(503), answer(500), said(200, "not-executed"),
+                                 Outcome{NotSent{"away"}}}) {
+    const Record held = an_async_record();
+    const Record next = settled(held, outcome, now, {});
+    const auto* waits = std::get_if<Pending>(&next.state);
+    ASSERT_NE(waits, nullptr);
+    const bool asked = std::holds_alternative<Answered>(outcome) &&
+                       retry_after(std::get<Answered>(outcome).response.headers, now).has_value();
+    EXPECT_GE(waits->not_before, asked ? now + 7s : Instant{});
+    EXPECT_EQ(next.attempt, held.attempt + 1);
+    EXPECT_EQ(next.request, held.request);
+  }
+}
+
+TEST(Settled, AcceptedWorkOutOfAttemptsIsADeadLetterThatNobodyReaps) {
+  Record held = an_async_record();
+  held.attempt = held.policy.max_attempts;
+  const Record next = settled(held, answer(500), some_time(), {});
+  EXPECT_TRUE(is_dead_letter(next));
+  EXPECT_EQ(next.request, held.request);
+  const std::optional<Reaped> late = reaped(next, next.expires_at);
+  ASSERT_TRUE(late && late->next) << "not deleted, but out of the reaper's way";
+  EXPECT_TRUE(is_dead_letter(*late->next));
+  EXPECT_FALSE(reaped(*late->next, next.expires_at + 24h * 365 * 100));
+  const Record done = settled(*late->next, answer(201), some_time() + 100h, {});
+  EXPECT_EQ(done.expires_at, some_time() + 100h + done.policy.retention);
+  Record sync = in_state(an_in_progress_record(), Status::failed_retryable, some_time());
+  EXPECT_FALSE(is_dead_letter(sync));
+  EXPECT_TRUE(reaped(sync, sync.expires_at));
+}
+
+TEST(Settled, WhatAWorkerWasToSendGoesWithCompletion) {
+  const Record next = settled(an_async_record(), answer(201), some_time(), {});
+  EXPECT_EQ(status_of(next), Status::completed);
+  EXPECT_FALSE(next.request);
+}
+
+TEST(Resolved, AcceptedWorkThatWasNotExecutedGoesBackToTheQueue) {
+  Record record = an_async_record();
+  record.state = Unknown{some_time(), some_time(), some_time()};
+  const Instant now = some_time() + 1h;
+  const Expected<Record, ResolveRefusal> next =
+      resolved(record, FoundNotExecuted{}, Owner{"operator"}, now);
+  ASSERT_TRUE(next);
+  EXPECT_EQ(status_of(*next), Status::pending);
+  EXPECT_TRUE(released_by_finding(*next)) << "a proof that comes later still counts";
+  record.attempt = record.policy.max_attempts;
+  EXPECT_TRUE(is_dead_letter(resolved(record, FoundNotExecuted{}, Owner{"operator"}, now).value()));
+}
+
 TEST(Settled, DoubtRemembersWhenTheLeaseEnded) {
   const Instant now = some_time() + 1h;
   const Record held = an_in_progress_record();
   Record doubted = settled(held, Lost{}, now, {});
-  const Unknown expected{now, some_time() + held.policy.lease};
+  const Unknown expected{now, some_time() + held.policy.lease, some_time()};
   EXPECT_EQ(doubted.state, State(expected));
   EXPECT_EQ(settled(doubted, Lost{}, now + 1h, {}).state,
-            State(Unknown{now + 1h, expected.locked_until}));
+            State(Unknown{now + 1h, expected.locked_until, some_time()}));
   doubted.state = FailedRetryable{};
-  EXPECT_EQ(settled(doubted, Lost{}, now, {}).state, State(Unknown{now, now}));
+  EXPECT_EQ(settled(doubted, Lost{}, now, {}).state, State(Unknown{now, now, now}));
 }
 
 // Released, it could be forgotten with its charge made and nothing to show for it.
@@ -328,6 +421,7 @@ TEST(Swept, LapsedLeasesGoTheWayOfTheirStoredPolicy) {
           Record record = in_state(an_in_progress_record(), status, some_time());
           record.policy.on_lease_expiry = rule;
           record.policy.mode = mode;
+          if (mode == Mode::async) record.request = StoredRequest{"/v1/payments", {}, "{}"};
           const Instant lease_end = some_time() + record.policy.lease;
           const std::optional<Record> next = swept(record, lease_end + over);
           const bool lapsed = status == Status::in_progress && over >= 0us;
@@ -337,7 +431,7 @@ TEST(Swept, LapsedLeasesGoTheWayOfTheirStoredPolicy) {
           if (!next) continue;
           const bool requeued = rule == OnLeaseExpiry::retry && mode == Mode::async;
           if (rule == OnLeaseExpiry::unknown) {
-            EXPECT_EQ(next->state, State(Unknown{lease_end + over, lease_end}));
+            EXPECT_EQ(next->state, State(Unknown{lease_end + over, lease_end, some_time()}));
           } else {
             EXPECT_EQ(next->state, requeued ? State{Pending{}} : State{FailedRetryable{}});
           }
@@ -359,7 +453,7 @@ TEST(Swept, WhatOnlyItsClientCanResumeIsWaitedForAsLongAsAnAnswerWouldBeKept) {
   EXPECT_FALSE(swept(record, given_up - 1us));
   const std::optional<Record> next = swept(record, given_up);
   ASSERT_TRUE(next);
-  EXPECT_EQ(next->state, State(Unknown{given_up, some_time() + record.policy.lease}));
+  EXPECT_EQ(next->state, State(Unknown{given_up, some_time() + record.policy.lease, some_time()}));
   EXPECT_EQ(next->last_error, "abandoned");
   record.request = StoredRequest{"/", {}, ""};
   EXPECT_FALSE(swept(record, given_up + 1h)) << "a worker has all that it needs";
@@ -410,9 +504,10 @@ TEST(Reaped, RequestThatAnOwnerHeldBeforeIsDoubtedNotCalledUnsent) {
   Record held = an_in_progress_record();
   held.policy.mode = Mode::async;
   held.policy.on_lease_expiry = OnLeaseExpiry::retry;
+  held.request = StoredRequest{"/v1/payments", {}, "{}"};
   const Record pending = swept(held, some_time() + 1h).value();
   const Record next = reaped(pending, pending.expires_at).value().next.value();
-  EXPECT_EQ(next.state, State(Unknown{pending.expires_at, pending.expires_at}));
+  EXPECT_EQ(next.state, State(Unknown{pending.expires_at, pending.expires_at, pending.expires_at}));
   EXPECT_EQ(next.fence, held.fence);
 }
 

@@ -16,7 +16,6 @@ Policy default_policy(Profile profile, bool transactional) {
       policy.retention = std::chrono::hours(24);
       break;
     case Profile::strict:
-      policy.on_server_error = OnServerError::hold;
       policy.on_refusal = OnRefusal::hold;
       policy.expired = WhenExpired::tombstone;
       break;
@@ -33,7 +32,11 @@ namespace {
 // silently change its meaning. A field added later needs a new version.
 constexpr int stored_version = 1;
 
-StoredPolicy frozen() { return StoredPolicy{}; }
+StoredPolicy frozen() {
+  StoredPolicy policy;
+  policy.on_server_error = OnServerError::retry;
+  return policy;
+}
 
 class Writer {
  public:
@@ -127,6 +130,10 @@ Trouble read_member(std::string_view name, const json::Value& value, StoredPolic
   }
   if (name == "include") return read_pointers(value, policy.fingerprint.include);
   if (name == "exclude") return read_pointers(value, policy.fingerprint.exclude);
+  if (name == "credentials" && value.kind == json::Kind::string) {
+    policy.credentials = value.text;
+    return std::nullopt;
+  }
   if (name == "transactional" && value.kind == json::Kind::boolean) {
     policy.transactional = value.boolean;
     return std::nullopt;
@@ -138,7 +145,6 @@ Trouble read_member(std::string_view name, const json::Value& value, StoredPolic
 
 std::string encode(const StoredPolicy& policy) {
   static const StoredPolicy usual = frozen();
-  if (policy == usual) return R"({"v":1})";
   Writer writer;
   writer.number("v", stored_version);
   writer.choice("mode", policy.mode, usual.mode);
@@ -157,6 +163,7 @@ std::string encode(const StoredPolicy& policy) {
   if (policy.max_attempts != usual.max_attempts) {
     writer.number("max_attempts", policy.max_attempts);
   }
+  if (!policy.credentials.empty()) writer.text("credentials", policy.credentials);
   writer.pointers("include", policy.fingerprint.include);
   writer.pointers("exclude", policy.fingerprint.exclude);
   return std::move(writer).finish();

@@ -26,13 +26,12 @@ TEST(Policy, ProfilesAreTheNamedDefaultsOfTheDesign) {
   using enum Profile;
   const auto unknown = OnLeaseExpiry::unknown;
   const auto again = OnLeaseExpiry::retry;  // a transactional route can be retried in safety
-  const auto retry = OnServerError::retry;
   const auto store = OnServerError::store;
   const auto hold = OnServerError::hold;
   const auto free = OnRefusal::release;
   const std::vector<ProfileRow> table{
-      {ietf, false, unknown, retry, free, 48h, WhenExpired::remove},
-      {ietf, true, again, retry, free, 48h, WhenExpired::remove},
+      {ietf, false, unknown, hold, free, 48h, WhenExpired::remove},
+      {ietf, true, again, hold, free, 48h, WhenExpired::remove},
       {stripe, false, unknown, store, free, 24h, WhenExpired::remove},
       {stripe, true, again, store, free, 24h, WhenExpired::remove},
       {strict, false, unknown, hold, OnRefusal::hold, 48h, WhenExpired::tombstone},

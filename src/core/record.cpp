@@ -17,6 +17,11 @@ Status status_of(const State& state) {
                     state);
 }
 
+bool is_open(const Record& record) {
+  const Status status = status_of(record);
+  return status == Status::pending || status == Status::in_progress || status == Status::unknown;
+}
+
 Guard guard_of(const Record& record) {
   Guard guard{.fence = record.fence, .status = status_of(record), .locked_until = {}};
   if (const auto* held = std::get_if<InProgress>(&record.state)) {
@@ -61,6 +66,9 @@ std::optional<std::string> broken_invariant(const Record& record) {
   if (const auto* done = std::get_if<Completed>(&record.state)) {
     if (done->response.status < 200 || done->response.status > 599) {
       return "stored status is no final HTTP status";
+    }
+    if (done->response.schema_version != response_schema_version) {
+      return "the answer is stored in a way of another version";
     }
     if (record.expires_at < done->completed_at) return "expires before it was completed";
   }

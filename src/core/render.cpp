@@ -20,7 +20,7 @@ struct ProblemType {
 };
 
 // One row per type, in the order of the enumeration. Titles never change: clients may show them.
-constexpr std::array<ProblemType, 25> problem_types{{
+constexpr std::array<ProblemType, 28> problem_types{{
     {Problem::key_missing, "key-missing", 400, false, "Idempotency-Key is missing",
      "This operation needs an Idempotency-Key header. Send a random one, such as a UUID, and "
      "repeat "
@@ -41,8 +41,8 @@ constexpr std::array<ProblemType, 25> problem_types{{
      "A request is outstanding for this Idempotency-Key",
      "The first request with this key is still running. Retry with the same key and body."},
     {Problem::outcome_unknown, "outcome-unknown", 409, true, "The outcome is not known yet",
-     "The operation may have happened. It is being looked into; retry with the same key and body, "
-     "and do not use a new key."},
+     "The operation may have happened. Retry with the same key and body, and do not use a new "
+     "key."},
     {Problem::abandoned, "abandoned", 408, false, "Accepted but never executed",
      "No worker took this request before it expired; nothing was sent. Send it again under a new "
      "key."},
@@ -83,6 +83,17 @@ constexpr std::array<ProblemType, 25> problem_types{{
      "meant, make it later."},
     {Problem::stale_fence, "stale-fence", 409, false, "The key is not held under this fence",
      "Another owner has it by now, or it is settled. Nothing was changed."},
+    {Problem::overloaded, "overloaded", 503, true, "This node has no memory to spare",
+     "Nothing was sent on. Retry with the same key."},
+    {Problem::caller_unproven, "caller-unproven", 409, false,
+     "This key was used with other credentials",
+     "No way to tell callers apart is configured, so a key belongs to the credentials that used it "
+     "first. Nothing was sent on. Retry with those credentials; who runs this gateway can choose "
+     "[caller] from."},
+    {Problem::store_restored, "store-restored", 409, false,
+     "This key may have been used before a restore",
+     "The record store was restored from a backup and may have lost the record of this key. "
+     "Nothing was sent on. Look the operation up before you send it under a new key."},
 }};
 
 const ProblemType& type_of(Problem problem) {
@@ -144,6 +155,67 @@ Response render_in_flight(const InFlight& running, const Record& record, const D
   return response;
 }
 
+// Somebody waits: it is asked for every few seconds, and a client need not wait for longer.
+constexpr Duration source_retry_after_max = std::chrono::seconds(60);
+
+// The status of a server error that was held, as the record remembers it; else nothing.
+std::string_view held_status(const Record& record) {
+  constexpr std::string_view mark = "answered: ";
+  const std::string_view error = record.last_error;
+  if (!error.starts_with(mark)) return {};
+  const std::string_view status = error.substr(mark.size());
+  return status.substr(0, status.find(','));  // without what the service said of it
+}
+
+// Who finds out what became of it, and so whether it helps to come back.
+ProblemDetails doubtful(const Record& record, std::optional<int> status, Duration wait,
+                        const Dialect& dialect) {
+  ProblemDetails details{Problem::outcome_unknown, "", status, std::nullopt};
+  const std::string_view held = held_status(record);
+  details.detail = held.empty()
+                       ? "The operation may have happened."
+                       : "The operation may have happened: the service answered " +
+                             std::string(held) + ", which does not say whether it was done.";
+  if (dialect.source_is_asked) {
+    details.detail +=
+        " What became of it is being asked of the provider. Retry with the same key and body, and "
+        "do not use a new key.";
+    details.retry_after = std::clamp<Duration>(wait, retry_after_max, source_retry_after_max);
+  } else {
+    details.detail +=
+        " No source is configured that could be asked, so an operator must decide what became of "
+        "it; until then every retry gets this answer. Do not use a new key.";
+  }
+  if (!held.empty()) {
+    details.detail +=
+        " A service whose server errors mean that nothing was done can say so: Pawl-Outcome: "
+        "not-executed with the answer, or on_server_error = \"retry\" for its route.";
+  }
+  return details;
+}
+
+// Without an answer. On a transactional route that very write has made the old owner's completion
+// impossible; a flow goes on where it stopped.
+ProblemDetails unanswered(const Record& settled, int status, const Dialect& dialect) {
+  switch (status_of(settled)) {
+    case Status::failed_retryable:
+      return {Problem::outcome_unknown,
+              "The service did not answer, and what it had begun cannot be committed any more. "
+              "Retry with the same key and body, and do not use a new key.",
+              status, store_retry_after};
+    case Status::pending:
+    case Status::in_progress:
+      return {Problem::outcome_unknown,
+              "The service did not answer in time, and the request will be continued. Retry with "
+              "the same key and body, and do not use a new key.",
+              status, retry_after_max};
+    case Status::completed:
+    case Status::unknown:
+    case Status::expired: break;
+  }
+  return doubtful(settled, status, retry_after_max, dialect);
+}
+
 // Fields that describe the bytes of a body that is not there.
 bool describes_body(const Header& header) {
   static constexpr std::array names{"Content-Type", "Content-Encoding", "Content-Language",
@@ -168,7 +240,7 @@ Response render_problem(const ProblemDetails& problem, const Dialect& dialect) {
       {"Content-Type", stripe ? "application/json" : "application/problem+json"},
       {"Content-Language", "en"},
       {"Link", R"(</_pawl/v1/policy>; rel="describedby")"},
-      {"Pawl-Should-Retry", type.should_retry ? "true" : "false"},
+      {"Pawl-Should-Retry", problem.should_retry.value_or(type.should_retry) ? "true" : "false"},
   };
   if (problem.retry_after) {
     response.headers.push_back({"Retry-After", whole_seconds(*problem.retry_after)});
@@ -177,6 +249,17 @@ Response render_problem(const ProblemDetails& problem, const Dialect& dialect) {
   response.body = stripe ? stripe_body(type, detail) : problem_body(type, status, detail);
   return response;
 }
+
+namespace {
+
+// Where only a person can help, a program that comes back gets the same again.
+Response render_doubt(const ProblemDetails& details, const Dialect& dialect) {
+  Response response = render_problem(details, dialect);
+  if (!details.retry_after) set_header(response.headers, "Pawl-Should-Retry", "false");
+  return response;
+}
+
+}  // namespace
 
 Response render(const Decision& decision, const Record& record, const Dialect& dialect) {
   return std::visit(
@@ -193,9 +276,7 @@ Response render(const Decision& decision, const Record& record, const Dialect& d
             return render_problem({Problem::key_reused, "", {}, {}}, dialect);
           },
           [&](const Undetermined& doubt) {
-            const Duration wait = std::clamp<Duration>(doubt.until_reconciled, retry_after_max,
-                                                       std::chrono::hours(1));
-            return render_problem({Problem::outcome_unknown, "", {}, wait}, dialect);
+            return render_doubt(doubtful(record, {}, doubt.until_reconciled, dialect), dialect);
           },
           [&](const Gone&) {
             return render_problem({Problem::key_expired, "", {}, {}}, dialect);
@@ -207,6 +288,12 @@ Response render(const Decision& decision, const Record& record, const Dialect& d
                                    {},
                                    {}},
                                   dialect);
+          },
+          [&](const Unproven&) {
+            return render_problem({Problem::caller_unproven, "", {}, {}}, dialect);
+          },
+          [&](const Restored&) {
+            return render_problem({Problem::store_restored, "", {}, {}}, dialect);
           }},
       decision);
 }
@@ -230,25 +317,26 @@ Response render_stored(const StoredResponse& stored, Instant expires_at, Deliver
 }
 
 Response render_outcome(Outcome outcome, const Record& settled, const Dialect& dialect) {
-  return std::visit(
-      Overloaded{
-          [&](const NotSent&) {
-            return render_problem({Problem::upstream_unreachable, "", {}, store_retry_after},
-                                  dialect);
-          },
-          [&](const Lost& lost) {
-            const int status = lost.how == Lost::How::timeout ? 504 : 502;
-            return render_problem({Problem::outcome_unknown, "", status, retry_after_max}, dialect);
-          },
-          [&](Answered& answer) {
-            Response response = std::move(answer.response);
-            if (status_of(settled) == Status::completed) {
-              set_header(response.headers, "Idempotency-Expires", imf_fixdate(settled.expires_at));
-            }
-            add_common(response.headers, dialect);
-            return response;
-          }},
-      outcome);
+  return std::visit(Overloaded{[&](const NotSent&) {
+                                 return render_problem(
+                                     {Problem::upstream_unreachable, "", {}, store_retry_after},
+                                     dialect);
+                               },
+                               [&](const Lost& lost) {
+                                 const int status = lost.how == Lost::How::timeout ? 504 : 502;
+                                 return render_doubt(unanswered(settled, status, dialect), dialect);
+                               },
+                               [&](Answered& answer) {
+                                 Response response = std::move(answer.response);
+                                 std::erase_if(response.headers, is_pawl_outcome);
+                                 if (status_of(settled) == Status::completed) {
+                                   set_header(response.headers, "Idempotency-Expires",
+                                              imf_fixdate(settled.expires_at));
+                                 }
+                                 add_common(response.headers, dialect);
+                                 return response;
+                               }},
+                    outcome);
 }
 
 }  // namespace pawl

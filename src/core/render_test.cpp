@@ -185,14 +185,15 @@ TEST(Render, DecisionsAreTheAnswersOfTheDesign) {
       {InFlight{1500ms, false}, 409, "in-flight", "2"},
       {InFlight{30s, false}, 409, "in-flight", "5"},  // asking again costs one read
       {Undetermined{0s}, 409, "outcome-unknown", "5"},
-      {Undetermined{90s}, 409, "outcome-unknown", "90"},
-      {Undetermined{100h}, 409, "outcome-unknown", "3600"},
+      {Undetermined{30s}, 409, "outcome-unknown", "30"},
+      {Undetermined{100h}, 409, "outcome-unknown", "60"},
   };
   for (const Answer& row : table) {
     SCOPED_TRACE(row.slug);
     for (const WhenInFlight in_flight : {WhenInFlight::conflict, WhenInFlight::wait}) {
       Dialect dialect = a_dialect();
       dialect.in_flight = in_flight;
+      dialect.source_is_asked = true;
       const Response response = render(row.decision, an_in_progress_record(), dialect);
       EXPECT_EQ(response.status, row.status);
       EXPECT_EQ(member(document_of(response), "code"), row.slug);
@@ -321,6 +322,37 @@ TEST(RenderOutcome, TroubleIsToldByHowFarTheRequestGot) {
     EXPECT_NE(field(response, "Retry-After"), "(none)");
     expect_error_fields(response, true);
   }
+}
+
+TEST(Render, WhatIsInDoubtSaysWhoDecides) {
+  Record record = an_in_progress_record();
+  record.state = Unknown{};
+  Dialect nobody = a_dialect();
+  Dialect asked = a_dialect();
+  asked.source_is_asked = true;
+  const Outcome lost = Lost{Lost::How::timeout, ""};
+  const auto text = [](const Response& response) {
+    return member(document_of(response), "detail");
+  };
+  for (const Response& told :
+       {render(Undetermined{3s}, record, nobody), render_outcome(lost, record, nobody)}) {
+    EXPECT_EQ(field(told, "Pawl-Should-Retry"), "false");
+    EXPECT_EQ(field(told, "Retry-After"), "(none)");
+    EXPECT_NE(text(told).find("an operator must decide"), std::string::npos);
+  }
+  for (const Response& told :
+       {render(Undetermined{3s}, record, asked), render_outcome(lost, record, asked)}) {
+    EXPECT_EQ(field(told, "Pawl-Should-Retry"), "true");
+    EXPECT_EQ(field(told, "Retry-After"), "5");
+    EXPECT_NE(text(told).find("being asked of the provider"), std::string::npos);
+  }
+  record.last_error = "answered: 500";
+  const std::string held = text(render(Undetermined{3s}, record, nobody));
+  EXPECT_NE(held.find("the service answered 500"), std::string::npos);
+  EXPECT_NE(held.find("Pawl-Outcome"), std::string::npos);
+  // On a transactional route nothing can have been committed.
+  record.state = FailedRetryable{};
+  EXPECT_EQ(field(render_outcome(lost, record, nobody), "Pawl-Should-Retry"), "true");
 }
 
 TEST(RenderDeathTest, ExecutionHasNoAnswerYet) {

@@ -11,6 +11,9 @@ namespace {
 // How fast two honest clocks may drift apart: 500 parts per million, 1.8 seconds an hour.
 constexpr int drift_ppm_max = 500;
 
+// Closer together than this, two offsets are the same: answers take their time.
+constexpr Duration steady_within = std::chrono::seconds(1);
+
 Duration offset_of(Instant reported, BootTime boot) {
   return reported.time_since_epoch() - boot.time_since_epoch();
 }
@@ -40,8 +43,25 @@ void StoreTime::observe(Instant reported, BootTime asked, BootTime answered) {
       std::max(answered - anchored_at_, Duration{0}) * drift_ppm_max / 1'000'000;
   *anchor_ += std::clamp(*offset_ - *anchor_, -allowed, allowed);
   anchored_at_ = std::max(anchored_at_, answered);
+  const bool was_trusted = trusted_;
   trusted_ = std::chrono::abs(*offset_ - *anchor_) < jump_max;
+  if (!trusted_) {
+    const bool moved_on = std::chrono::abs(*offset_ - steady_at_) >= steady_within;
+    if (was_trusted || moved_on) {
+      steady_at_ = *offset_;
+      steady_since_ = answered;
+    }
+    recover(answered);
+  }
   if (mutant(Mutant::clock_jump_ignored)) trusted_ = true;
+}
+
+// The two clocks have gone on side by side for a while: one of them was stopped or set, once.
+void StoreTime::recover(BootTime answered) {
+  if (answered - steady_since_ < steady_for) return;
+  if (std::chrono::abs(*offset_ - *anchor_) > recover_max) return;
+  anchor_ = *offset_;
+  trusted_ = true;
 }
 
 Instant StoreTime::at(BootTime now) const {

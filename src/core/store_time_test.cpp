@@ -57,6 +57,44 @@ TEST(StoreTime, IsNotTrustedAfterAJumpOfMoreThanAMinuteEitherWay) {
   }
 }
 
+// A machine that was paused: its own clock stood still, and the store's went on.
+TEST(StoreTime, RecoversFromAPauseOnceBothClocksHaveGoneOnSideBySide) {
+  StoreTime time;
+  time.observe(wall(1000s), boot(10s), boot(10s));
+  const Duration pause = 3min;
+  const auto told = [&](Duration since) {
+    time.observe(wall(1000s + pause + since), boot(10s + since), boot(10s + since));
+  };
+  for (Duration since = 1s; since < StoreTime::steady_for; since += 10s) {
+    told(since);
+    ASSERT_FALSE(time.trusted()) << since.count();
+  }
+  told(StoreTime::steady_for + 11s);
+  EXPECT_TRUE(time.trusted());
+  told(StoreTime::steady_for + 12s);
+  EXPECT_TRUE(time.trusted());
+}
+
+TEST(StoreTime, EveryFurtherJumpBeginsTheWaitAnew) {
+  StoreTime time;
+  time.observe(wall(1000s), boot(10s), boot(10s));
+  time.observe(wall(1201s), boot(11s), boot(11s));
+  time.observe(wall(1501s), boot(251s), boot(251s));  // another minute ahead
+  time.observe(wall(1611s), boot(361s), boot(361s));
+  EXPECT_FALSE(time.trusted());
+  time.observe(wall(1802s), boot(552s), boot(552s));
+  EXPECT_TRUE(time.trusted());
+}
+
+TEST(StoreTime, AJumpThatWouldCostKeysTheirRetentionIsNotForgotten) {
+  StoreTime time;
+  time.observe(wall(1000s), boot(10s), boot(10s));
+  for (Duration since = 1s; since < 2h; since += 60s) {
+    time.observe(wall(1000s + since) + 72h, boot(10s + since), boot(10s + since));
+    ASSERT_FALSE(time.trusted());
+  }
+}
+
 TEST(StoreTime, AcceptsSlowDriftForEver) {
   StoreTime time;
   for (int hour = 0; hour < 24 * 365; ++hour) {

@@ -28,7 +28,8 @@ Task<StoreResult<std::shared_ptr<Lease>>> Engine::claim(const Record& pending) {
     if (written) {
       result = written->mine ? hold(written->current) : none;
       if (!written->mine && mutant(Mutant::lost_claim_counts)) result = hold(share(*next));
-      in_doubt = false;
+      // Ours, and swept before its acknowledgement reached us: nothing was sent under it.
+      in_doubt = !written->mine && written->current && written->current->owner == attempt.owner;
       break;
     }
     result = Unexpected{written.error()};

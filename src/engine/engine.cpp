@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/engine/orphans.hpp"
+
 namespace pawl {
 
 Engine::Engine(Store& store, Clock& clock, Entropy& entropy, Metrics& metrics,
@@ -10,8 +12,9 @@ Engine::Engine(Store& store, Clock& clock, Entropy& entropy, Metrics& metrics,
       clock_(clock),
       entropy_(entropy),
       metrics_(metrics),
-      options_(options),
-      sweep_rows_(options.pass_rows_max) {}
+      options_(std::move(options)),
+      sweep_rows_(options_.pass_rows_max),
+      orphans_(options_.orphans ? options_.orphans : std::make_shared<Orphans>()) {}
 
 // An answer that took long says too little to date anything by: until there was a quick one it is
 // asked again.
@@ -19,13 +22,14 @@ Task<StoreResult<Done>> Engine::sync_time() {
   StoreResult<Done> result = Unexpected{StoreError::unavailable};
   for (int round = 0; round < options_.rounds_max; ++round) {
     const BootTime asked = clock_.now();
-    const StoreResult<Instant> reported = co_await store_.time();
+    const StoreResult<StoreClock> reported = co_await store_.time();
     if (!reported) {
       metrics_.add(Counter::store_error, to_text(reported.error()), 1);
       result = Unexpected{reported.error()};
       break;
     }
-    time_.observe(*reported, asked, clock_.now());
+    time_.observe(reported->now, asked, clock_.now());
+    purge_epoch_ = std::max(purge_epoch_, reported->purge_epoch);
     if (time_.known()) {
       result = Done{};
       break;
@@ -70,6 +74,7 @@ Task<StoreResult<Written>> Engine::observed(Task<StoreResult<Written>> write, Bo
   StoreResult<Written> written = co_await std::move(write);
   if (written) {
     time_.observe(written->store_time, asked, clock_.now());
+    purge_epoch_ = std::max(purge_epoch_, written->purge_epoch);
   } else {
     metrics_.add(Counter::store_error, to_text(written.error()), 1);
   }

@@ -1,18 +1,21 @@
 // Fails every store call in turn, in every way a store can fail, and asks how often money moved.
 #include <gtest/gtest.h>
 
+#include "src/engine/orphans.hpp"
 #include "src/engine/world_for_tests.hpp"
 
 namespace pawl {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::a_request;
 using testing::answered;
 using testing::FailAt;
 using testing::Fault;
 using testing::FaultStore;
 using testing::refusal;
 using testing::run;
+using testing::some_time;
 using testing::World;
 
 struct Play {
@@ -126,6 +129,7 @@ TEST(Faults, AReservationNobodyAcknowledgedIsReleasedLater) {
   while (world.status() != Status::failed_retryable) {
     ASSERT_TRUE(run(node.release_orphans()));
     ASSERT_LT(faulty.calls(), 100);
+    world.clock.advance(Orphans::pause_max);
   }
   world.pay(node);
   EXPECT_EQ(world.upstream.charges(), 1);
@@ -148,6 +152,7 @@ TEST(Faults, ATakeoverThatArrivesLateIsReleasedToo) {
   late.owner = Owner{"owner-2"};  // the node's attempt: the second token of this world
   Replacement takeover{late, guard_of(failed), std::nullopt};
   ASSERT_TRUE(run(world.store.replace_one(takeover)));
+  world.clock.advance(Orphans::pause_max);
   ASSERT_TRUE(run(node.release_orphans()));
   EXPECT_EQ(world.status(), Status::failed_retryable);
 }
@@ -182,6 +187,52 @@ TEST(Faults, AnAnswerThatCannotBeRecordedIsReportedAsAFailure) {
   const Guarded guarded = world.pay(node);
   EXPECT_FALSE(std::get<Executed>(guarded).settlement);
   EXPECT_EQ(world.status(), Status::in_progress);  // and goes the way of an expired lease
+}
+
+// A commit can wait for hours (a standby that is away): its client was told 503 long ago.
+TEST(Faults, AReservationThatArrivesAfterItsLeaseIsReleasedAndNotUnknown) {
+  for (const bool swept_first : {false, true}) {
+    World world;
+    FaultStore faulty(world.store, {.call = 1, .times = 20, .fault = Fault::in_doubt_lost});
+    Engine node = world.node(faulty);
+    EXPECT_TRUE(std::holds_alternative<Unreserved>(world.pay(node)));
+    Record late = testing::an_in_progress_record("test-key-00000001", "owner-1", some_time());
+    late.fingerprint = a_request().fingerprint;
+    world.clock.advance(2h);
+    while (true) {  // until the store answers again
+      const StoreResult<PassReport> looked = run(node.sweep());
+      if (looked) break;
+    }
+    ASSERT_TRUE(run(world.store.insert_or_read_one(late)));
+    if (swept_first) {
+      ASSERT_TRUE(run(node.sweep()));
+    } else {
+      world.pay(node);
+    }
+    EXPECT_NE(world.status(), Status::unknown);
+    world.pay(node);
+    EXPECT_EQ(world.upstream.charges(), 1);
+  }
+}
+
+TEST(Faults, ARestoredStoreTakesNoKeyForNewThatItMayHaveForgotten) {
+  World world;
+  Engine before = world.node();
+  world.pay(before);
+  Engine node = world.node();
+  ASSERT_TRUE(run(node.sync_time()));
+  const Instant at = world.clock.wall();
+  node.set_restored(Restoration{.since = at - 1h, .at = at, .until = at + 48h});
+  EXPECT_EQ(refusal(world.pay(node)), DecisionKind::replay);
+  const Request forgotten = a_request("some-other-key-01");
+  EXPECT_EQ(refusal(world.pay(node, {}, forgotten)), DecisionKind::restored);
+  EXPECT_EQ(world.upstream.charges(), 1);
+  // A key that says when it was made, and that was after the restore.
+  const Request made_since = a_request("ffff8d2c-5800-7abc-8def-0123456789ab");
+  EXPECT_EQ(refusal(world.pay(node, {}, made_since)), DecisionKind::execute);
+  world.clock.advance(49h);
+  EXPECT_EQ(refusal(world.pay(node, {}, forgotten)), DecisionKind::execute);
+  EXPECT_EQ(world.upstream.charges(), 3);
 }
 
 }  // namespace

@@ -69,7 +69,8 @@ Task<StoreResult<GrantWrite>> Engine::settle_for(Grant grant, const Outcome& out
   Lease lease;
   lease.record = share(std::move(held));
   lease.settle = std::move(options);
-  lease.ends = status_of(record) == Status::in_progress ? lease_end(record) : clock_.now();
+  lease.ends = clock_.now();
+  if (status_of(record) == Status::in_progress) date(lease);
   StoreResult<Settlement> settlement = co_await settle(lease, outcome);
   if (!settlement) co_return Unexpected{settlement.error()};
   co_return GrantWrite{settlement->recorded, *settlement->record};

@@ -42,15 +42,22 @@ BootTime Engine::lease_end(const Record& record) const {
   return now + std::min(locked_until - store_now, record.policy.lease);
 }
 
+void Engine::date(Lease& lease) const {
+  lease.ends = lease_end(*lease.record);
+  lease.ends_at = std::get<InProgress>(lease.record->state).locked_until;
+}
+
 std::shared_ptr<Lease> Engine::hold(SharedRecord record) {
   PAWL_CHECK(std::holds_alternative<InProgress>(record->state));
   const BootTime now = clock_.now();
   auto lease = std::make_shared<Lease>();
   lease->settle = options_.settle;
-  lease->ends =
-      time_.trusted() ? lease_end(*record) : now;  // then nothing is left until it is renewed
+  // By a clock that is not to be trusted nothing is left until it is renewed.
+  lease->ends = now;
+  lease->ends_at = std::get<InProgress>(record->state).locked_at;
   lease->renew_until = now + record->policy.upstream_timeout + options_.settle_timeout;
   lease->record = std::move(record);
+  if (time_.trusted()) date(*lease);
   leases_.push_back(lease);
   return lease;
 }
@@ -62,7 +69,7 @@ bool Engine::apply_renewal(Lease& lease, const Replacement& sent,
   if ((!written && !assumed) || lease.lost) return false;
   if (assumed || written->mine || mutant(Mutant::lost_renewal_counts)) {
     lease.record = share(sent.next);
-    if (time_.trusted()) lease.ends = lease_end(sent.next);
+    if (time_.trusted()) date(lease);
     return true;
   }
   const bool still_ours = written->current && written->current->fence == lease.record->fence &&

@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace pawl {
+namespace {
+
+constexpr int sweep_pages_max = 20;
+
+}  // namespace
 
 Pace::Pace(Clock& clock, const std::atomic<bool>& stop, PaceOptions options)
     : clock_(clock), stop_(stop), options_(options), first_(clock.now()), began_(first_) {}
@@ -18,6 +23,21 @@ Task<void> Pace::rest() {
   while (!stop_ && clock_.now() < end) {
     co_await clock_.sleep_until(std::min(end, clock_.now() + options_.look_every));
   }
+}
+
+Task<std::size_t> sweep_at_pace(Engine& engine, Clock& clock, const std::atomic<bool>& stop,
+                                std::function<void(const PassReport&)> seen) {
+  Pace pace(clock, stop);
+  std::size_t changed = 0;
+  for (int page = 0; page < sweep_pages_max && !stop; ++page) {
+    pace.begin();
+    const StoreResult<PassReport> report = co_await engine.sweep();
+    if (report && seen) seen(*report);
+    if (!report || report->changed == 0) break;
+    changed += report->changed;
+    co_await pace.rest();
+  }
+  co_return changed;
 }
 
 Task<std::size_t> reap_at_pace(Engine& engine, Clock& clock, const std::atomic<bool>& stop) {

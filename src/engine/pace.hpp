@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 
 #include "pawl/engine.hpp"
 
@@ -37,6 +38,11 @@ class Pace {
   const BootTime first_;
   BootTime began_;
 };
+
+// Sweeps page after page until nothing is left that can be settled, the store fails, or `stop`: a
+// bounded number of them, the next pass goes on. `seen`, where there is one, is told of each.
+Task<std::size_t> sweep_at_pace(Engine& engine, Clock& clock, const std::atomic<bool>& stop,
+                                std::function<void(const PassReport&)> seen = {});
 
 // Reaps until nothing is due any more, the store fails, or `stop`. Gives back how many records it
 // changed.

@@ -68,6 +68,24 @@ TEST(ReapAtPace, GoesOnUntilNothingIsDue) {
   EXPECT_TRUE(world.store.records().empty());
 }
 
+TEST(SweepAtPace, GoesOnPageAfterPage) {
+  World world;
+  EngineOptions options;
+  options.pass_rows_max = 3;
+  Engine engine(world.store, world.clock, world.entropy, world.metrics, options);
+  for (int i = 0; i < 40; ++i) {
+    Request request = testing::a_request();
+    request.key.text = "key-" + std::to_string(i);
+    ASSERT_TRUE(run(engine.reserve(request, {})));
+  }
+  world.clock.advance(10min);
+  const std::atomic<bool> stop = false;
+  std::size_t pages = 0;
+  const std::function count = [&](const PassReport&) { ++pages; };
+  EXPECT_EQ(run(sweep_at_pace(engine, world.clock, stop, count)), 40U);
+  EXPECT_EQ(pages, 15U) << "14 pages with something, and one without";
+}
+
 TEST(ReapAtPace, ReapsNothingOnceStopped) {
   World world;
   Engine engine = world.node();

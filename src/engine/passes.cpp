@@ -3,6 +3,7 @@
 #include "pawl/core/check.hpp"
 #include "pawl/core/mutant.hpp"
 #include "pawl/engine.hpp"
+#include "src/engine/counting.hpp"
 
 namespace pawl {
 namespace {
@@ -33,7 +34,8 @@ Task<StoreResult<PassReport>> Engine::sweep() {
 
   std::vector<Replacement> batch;
   for (const Record& record : *rows) {
-    std::optional<Record> next = swept(record, now);
+    std::optional<Record> next = released_orphan(record);  // nothing was sent under it
+    if (!next) next = swept(record, now);
     if (next) batch.push_back({std::move(*next), guard_of(record), std::nullopt});
   }
   PassReport report{.seen = rows->size(), .changed = 0, .waiting = rows->size() - batch.size()};
@@ -49,6 +51,7 @@ Task<StoreResult<PassReport>> Engine::sweep() {
       continue;  // somebody was quicker, or the next pass sees it again
     ++report.changed;
     metrics_.add(Counter::zombie, to_text(status_of(*written->current)), 1);
+    count_if_unknown(metrics_, *written->current);
   }
   co_return report;
 }
@@ -82,6 +85,7 @@ Task<StoreResult<PassReport>> Engine::reap() {
       if (!written || !written->mine) continue;
       ++report.changed;
       metrics_.add(Counter::pruned, pruned_label(status_of(*written->current)), 1);
+      count_if_unknown(metrics_, *written->current);
     }
   }
   if (!erasures.empty()) {

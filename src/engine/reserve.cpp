@@ -2,6 +2,8 @@
 
 #include "pawl/core/mutant.hpp"
 #include "pawl/engine.hpp"
+#include "src/engine/counting.hpp"
+#include "src/engine/orphans.hpp"
 
 namespace pawl {
 
@@ -29,6 +31,10 @@ Task<StoreResult<Reservation>> Engine::reserve_as(Attempt attempt, const Request
     co_return co_await look_up(request, policy, attempt);
   }
 
+  if (is_forgotten(request.key, attempt.now)) {
+    co_return co_await reserve_forgotten(attempt, request, policy);
+  }
+
   bool in_doubt = false;  // a write of ours may be there although nobody said so
   Record first = first_record(request, policy, attempt);
   StoreResult<Written> written = co_await insert_or_read(std::move(first));
@@ -47,6 +53,15 @@ Task<StoreResult<Reservation>> Engine::reserve_as(Attempt attempt, const Request
     attempt.clock_trusted = time_.trusted();
     std::optional<Verdict> verdict;
     if (written && written->current) {
+      // Nobody ever sent it, and only this process can say so: it must not become unknown.
+      if (std::optional<Record> freed = released_orphan(*written->current)) {
+        const Owner orphan = written->current->owner;
+        Replacement change{std::move(*freed), guard_of(*written->current), std::nullopt};
+        written = co_await replace(std::move(change));
+        if (written && written->mine) orphans_->forget(orphan);
+        if (written) written->mine = false;
+        continue;
+      }
       verdict = decide(*written->current, request, policy, attempt);
     }
     if (verdict && !verdict->next) {
@@ -57,8 +72,9 @@ Task<StoreResult<Reservation>> Engine::reserve_as(Attempt attempt, const Request
         // A write of ours in doubt may still arrive, should this row go before it does.
         if (in_doubt && current.owner != attempt.owner)
           remember_orphan(request.scope, request.key, policy, attempt);
-        metrics_.add(Counter::reserve, to_text(kind_of(verdict->decision)), 1);
-        co_return Reservation{std::move(verdict->decision), written->current};
+        count_decision(metrics_, verdict->decision, current);
+        const bool begun = current.owner == attempt.owner;
+        co_return Reservation{std::move(verdict->decision), written->current, begun};
       }
       // Our own claim, swept before its acknowledgement reached us; nothing was sent under it.
       in_doubt = true;
@@ -80,8 +96,10 @@ Task<StoreResult<Reservation>> Engine::reserve_as(Attempt attempt, const Request
     Replacement change{std::move(*verdict->next), guard_of(*written->current), std::nullopt};
     written = co_await replace(std::move(change));
     if (written && written->mine) {
-      metrics_.add(Counter::reserve, to_text(kind_of(verdict->decision)), 1);
-      co_return Reservation{std::move(verdict->decision), written->current};
+      count_decision(metrics_, verdict->decision, *written->current);
+      count_if_unknown(metrics_, *written->current);
+      const bool begun = written->current->owner == attempt.owner;
+      co_return Reservation{std::move(verdict->decision), written->current, begun};
     }
   }
   if (in_doubt) remember_orphan(request.scope, request.key, policy, attempt);
@@ -93,8 +111,15 @@ void Engine::remember_orphan(const Scope& scope, const Key& key, const StoredPol
   if (mutant(Mutant::orphan_forgotten)) return;
   // An owner outside asks again itself; and it may act by a grant that another node confirmed.
   if (attempt.may_have_acted && !mutant(Mutant::unconfirmed_grant_released)) return;
-  const BootTime forget_at = clock_.now() + policy.lease + policy.upstream_timeout;
-  orphans_.push_back({scope, key, attempt.owner, forget_at});
+  // As long as an answer would be kept; and what is unknown is kept for longer than a short one.
+  const Duration remembered_for = mutant(Mutant::orphan_forgotten_with_its_lease)
+                                      ? policy.lease + policy.upstream_timeout
+                                      : std::max<Duration>(policy.retention, std::chrono::hours(1));
+  Orphan orphan{.scope = scope,
+                .key = key,
+                .owner = attempt.owner,
+                .forget_at = clock_.now() + remembered_for};
+  orphans_->remember(std::move(orphan));
 }
 
 // In place of a reservation while the store's clock is not to be trusted: what needs no date is
@@ -139,44 +164,54 @@ Task<StoreResult<std::optional<Reservation>>> Engine::look_at(const Request& req
   if (!*found) co_return std::optional<Reservation>{};
   Verdict verdict = decide(**found, request, policy, attempt);
   if (verdict.next) co_return std::optional<Reservation>{};
-  metrics_.add(Counter::reserve, to_text(kind_of(verdict.decision)), 1);
+  count_decision(metrics_, verdict.decision, **found);
   co_return std::optional<Reservation>{Reservation{std::move(verdict.decision), share(**found)}};
 }
 
 // A reservation whose client was told 503. If it is there after all, it is released: not one byte
-// was sent under it. If it is not there it may still arrive (a commit in flight), so it is asked
-// for again until its lease would be over anyway.
+// was sent under it. If it is not there it may still arrive (a commit can wait for hours), so it is
+// asked for again, ever more rarely, for as long as its record could matter.
 Task<StoreResult<PassReport>> Engine::release_orphans() {
   PassReport report;
-  std::list<Orphan> waiting;
-  waiting.swap(orphans_);
-  for (const Orphan& orphan : waiting) {
+  const std::vector<Orphan> due = orphans_->due(clock_.now(), options_.pass_rows_max);
+  for (const Orphan& orphan : due) {
     ++report.seen;
-    if (co_await release_orphan(orphan)) {
-      ++report.changed;
-    } else if (clock_.now() < orphan.forget_at) {
-      orphans_.push_back(orphan);
-    }
+    co_await release_orphan(orphan.scope, orphan.key, orphan.owner);
+    if (!orphans_->contains(orphan.owner)) ++report.changed;
   }
   co_return report;
 }
 
-// True once there is nothing left to do about it.
-Task<bool> Engine::release_orphan(const Orphan& orphan) {
-  const StoreResult<std::optional<Record>> found = co_await store_.find(orphan.scope, orphan.key);
-  if (!found || !*found) co_return false;
+// Forgets it once there is nothing left to do about it.
+Task<void> Engine::release_orphan(Scope scope, Key key, Owner owner) {
+  const StoreResult<std::optional<Record>> found = co_await store_.find(scope, key);
+  if (!found || !*found) co_return;
   const Record& record = **found;
   // Somebody else's, so far: a takeover of ours may still arrive like an insert may.
-  if (record.owner != orphan.owner && !mutant(Mutant::orphan_of_anybody)) {
-    co_return mutant(Mutant::orphan_given_up);
+  if (record.owner != owner && !mutant(Mutant::orphan_of_anybody)) {
+    if (mutant(Mutant::orphan_given_up)) orphans_->forget(owner);
+    co_return;
   }
   const Status status = status_of(record);
-  if (status != Status::in_progress && status != Status::unknown) co_return true;
+  if (status != Status::in_progress && status != Status::unknown) {
+    orphans_->forget(owner);
+    co_return;
+  }
   const Outcome nothing_sent = NotSent{"the reservation's acknowledgement was lost"};
   Replacement change{settled(record, nothing_sent, time_.at(clock_.now()), options_.settle),
                      guard_of(record), std::nullopt};
   const StoreResult<Written> written = co_await replace(std::move(change));
-  co_return written && written->mine;
+  if (written && written->mine) orphans_->forget(owner);
+}
+
+// Nothing where it is no orphan of this process, or not held by it any more.
+std::optional<Record> Engine::released_orphan(const Record& record) const {
+  const Status status = status_of(record);
+  const bool held = status == Status::in_progress || status == Status::unknown;
+  if (!held || !time_.trusted() || !orphans_->contains(record.owner)) return std::nullopt;
+  if (mutant(Mutant::orphan_swept)) return std::nullopt;
+  const Outcome nothing_sent = NotSent{"the reservation's acknowledgement was lost"};
+  return settled(record, nothing_sent, time_.at(clock_.now()), options_.settle);
 }
 
 }  // namespace pawl

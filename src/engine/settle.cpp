@@ -3,6 +3,7 @@
 #include "pawl/core/check.hpp"
 #include "pawl/core/mutant.hpp"
 #include "pawl/engine.hpp"
+#include "src/engine/counting.hpp"
 
 namespace pawl {
 namespace {
@@ -32,10 +33,11 @@ bool may_still_settle(const Record& record) {
 // reaper that has read the earlier one would delete it before its time.
 bool already_released(const Record& current, const Outcome& outcome) {
   if (mutant(Mutant::released_again)) return false;
-  const bool waits_again =
-      status_of(current) == Status::pending && std::holds_alternative<NotSent>(outcome);
-  return waits_again || (status_of(current) == Status::failed_retryable &&
-                         classify(outcome, current.policy) == Settling::release);
+  // Accepted work that its service released itself waits for a worker again.
+  if (goes_back_to_queue(current, outcome)) return false;
+  const bool free =
+      status_of(current) == Status::failed_retryable || status_of(current) == Status::pending;
+  return free && classify(outcome, current.policy) == Settling::release;
 }
 
 bool same_answer(const Record& stored, const Record& ours) {
@@ -67,10 +69,10 @@ bool may_have_acted(const Outcome& outcome, const StoredPolicy& policy) {
 // reconcile that is hours off would outlive the error.
 Instant Engine::settling_time(const Lease& lease) const {
   const BootTime now = clock_.now();
-  const auto* held = std::get_if<InProgress>(&lease.record->state);
-  const bool undated = held == nullptr;  // a grant settled late: there is no lease to go by
+  const bool undated = !std::holds_alternative<InProgress>(
+      lease.record->state);  // a grant settled late: there is no lease to go by
   if (time_.trusted() || undated || mutant(Mutant::settled_by_wrong_clock)) return time_.at(now);
-  return held->locked_until + (now - lease.ends);
+  return lease.ends_at + (now - lease.ends);
 }
 
 Task<StoreResult<Settlement>> Engine::settle(Lease& lease, const Outcome& outcome) {
@@ -109,6 +111,7 @@ Task<StoreResult<Settlement>> Engine::settle(Lease& lease, const Outcome& outcom
       if (late) metrics_.add(Counter::late_answer, "", 1);
       const Settling settling = classify(outcome, from->policy);
       metrics_.add(Counter::settled, to_text(settling), 1);
+      if (status_of(*from) != Status::unknown) count_if_unknown(metrics_, *written->current);
       const bool recorded = same_answer(*written->current, next);
       const bool uncommitted = recorded && next.policy.transactional &&
                                settling == Settling::complete &&
@@ -164,11 +167,17 @@ Task<StoreResult<Done>> Engine::keep_late_evidence(const Record& held, const Out
   late.fingerprint = held.fingerprint;
   late.attempt = held.attempt;
   late.evidence = evidence;
-  if (const auto* answer = std::get_if<Answered>(&outcome)) {
-    late.response = storable(answer->response, options);
-  }
+  // A 200 whose service says that it did nothing must not be found as a success later on.
+  const auto* answer = std::get_if<Answered>(&outcome);
+  const bool disowned = answer != nullptr && !outcome_said(answer->response).empty() &&
+                        classify(outcome, held.policy) != Settling::complete;
+  if (answer != nullptr && !disowned) late.response = storable(*answer, options);
   late.detail = known ? "the record had been taken over when this outcome arrived"
                       : "there was no record of this fence when this outcome arrived";
+  if (disowned) {
+    late.detail += "; it answered " + std::to_string(answer->response.status) +
+                   ", Pawl-Outcome: " + std::string(outcome_said(answer->response));
+  }
   for (int tries = 0;; ++tries) {
     const StoreResult<Done> kept = co_await store_.keep_evidence(late);
     if (kept || clock_.now() >= deadline) co_return kept;

@@ -14,11 +14,12 @@ Response text(int status, std::string body, std::string_view type = "text/plain;
   return response;
 }
 
-Response readiness(const std::vector<std::string>& reasons) {
+Response readiness(const std::vector<NotReady>& reasons, bool in_detail) {
   std::string list = "[";
-  for (const std::string& reason : reasons) {
+  for (const NotReady& reason : reasons) {
     if (list.size() > 1) list += ',';
-    list += json::quote(reason);
+    const bool more = in_detail && !reason.detail.empty();
+    list += json::quote(more ? reason.what + ": " + reason.detail : reason.what);
   }
   const std::string body =
       JsonObject().flag("ready", reasons.empty()).raw("reasons", list + "]").done() + "\n";
@@ -28,7 +29,11 @@ Response readiness(const std::vector<std::string>& reasons) {
 }  // namespace
 
 bool Admin::may_read(const http::RequestHead& head) const {
-  if (sources_.token.empty()) return true;
+  return sources_.token.empty() || has_token(head);
+}
+
+bool Admin::has_token(const http::RequestHead& head) const {
+  if (sources_.token.empty()) return false;
   const std::string wanted = "Bearer " + sources_.token;
   const std::optional<std::string_view> given = http::find(head.fields, "Authorization");
   return given && equal_constant_time(*given, wanted);
@@ -38,7 +43,7 @@ Response Admin::answer_to(const http::RequestHead& head) const {
   if (head.method != "GET" && head.method != "HEAD") return text(405, "GET and HEAD only\n");
   // Whoever restarts or routes around a node asks these two, and has no token.
   if (head.path == "/healthz") return text(200, "ok\n");
-  if (head.path == "/readyz") return readiness(sources_.not_ready());
+  if (head.path == "/readyz") return readiness(sources_.not_ready(), has_token(head));
   if (!may_read(head)) {
     Response response = text(401, "the admin token is missing or wrong\n");
     response.headers.push_back({"WWW-Authenticate", "Bearer"});

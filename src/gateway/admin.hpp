@@ -9,8 +9,15 @@
 
 namespace pawl::gateway {
 
+// Why a node is not ready: what everybody may know, and what is for operators alone. The latter may
+// name hosts, roles and files.
+struct NotReady {
+  std::string what;
+  std::string detail = {};
+};
+
 struct AdminSources {
-  std::function<std::vector<std::string>()> not_ready;  // why; empty: ready
+  std::function<std::vector<NotReady>()> not_ready;  // empty: ready
   std::function<std::string()> metrics;
   std::string token;  // empty: none is asked for
 };
@@ -24,6 +31,7 @@ class Admin final : public http::Handler {
 
  private:
   [[nodiscard]] bool may_read(const http::RequestHead& head) const;
+  [[nodiscard]] bool has_token(const http::RequestHead& head) const;
   [[nodiscard]] Response answer_to(const http::RequestHead& head) const;
 
   AdminSources sources_;

@@ -7,6 +7,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "src/adapters/http/forwarding.hpp"
+#include "src/gateway/answer_options.hpp"
 #include "src/gateway/attempt_headers.hpp"
 
 namespace pawl::gateway {
@@ -54,7 +55,6 @@ class Stored final : public http::RequestWriter {
     options.client = "unknown";  // long gone
     options.default_host = default_host_;
     options.names_key = forward_key_ == config::ForwardKey::same;
-    options.drops_override = true;
     options.extra = &extra;
     std::string out;
     http::append_request(out, parts, options);
@@ -116,18 +116,14 @@ Task<void> AsyncWorker::look() {
   const StoreResult<Done> synced = co_await engine_.sync_time();
   if (!synced || !engine_.time().trusted()) co_return;
   const Instant now = engine_.time().at(clock_.now());
-  std::erase_if(not_before_,
-                [&](const auto& entry) { return entry.second + pause_max < clock_.now(); });
-  // Those that wait for their next try stand before what is new: they must not hide it.
-  const PassQuery query{.now = now, .rows_max = rows_max + not_before_.size() + active_.size()};
+  // Those that this node is at stand before what is new: they must not hide it.
+  const PassQuery query{.now = now, .rows_max = rows_max + active_.size()};
   const StoreResult<std::vector<Record>> rows = co_await store_.pending(query);
   if (!rows) co_return;
   for (const Record& record : *rows) {
     const Identity identity{record.scope.text, record.key.text};
-    const auto later = not_before_.find(identity);
-    const bool waits = later != not_before_.end() && clock_.now() < later->second;
     if (stopped_ || active_.size() >= active_max) break;
-    if (waits || active_.contains(identity) || !record.request) continue;
+    if (active_.contains(identity) || !record.request) continue;
     active_.insert(identity);
     active_count_ = active_.size();
     net::co_spawn(executor_, work_on(record), rethrow);
@@ -136,24 +132,30 @@ Task<void> AsyncWorker::look() {
 
 Task<void> AsyncWorker::work_on(Record record) {
   const Identity identity{record.scope.text, record.key.text};
+  const std::int64_t epoch = shared_.cache.epoch();
   const StoreResult<std::shared_ptr<Lease>> lease = co_await engine_.claim(record);
   if (lease && *lease) {
     const config::Route* named = shared_.routes.named(record.route);
     const config::RoutePolicy& policy =
         named == nullptr ? shared_.routes.fallback().policy : named->policy;
-    (*lease)->settle = {policy.response_bytes_max, policy.resource_type, policy.resource_id};
+    (*lease)->settle = {policy.response_bytes_max, policy.resource_type, policy.resource_id,
+                        pause_after(record.attempt)};
     Stored stored(record, policy.forward_key, shared_.pseudonym, upstream_.authority());
     http::CallOptions options;
     options.connect_timeout = policy.upstream_connect_timeout;
     options.idle_max = policy.upstream_idle;
+    read_answers(options, policy);  // nobody waits for a large one: its body is dropped
     http::UpstreamCall call(upstream_, stored, options);
     const Executed executed = co_await engine_.execute(*lease, call);
     if (executed.settlement) {
       const Record& now = *executed.settlement->record;
-      if (status_of(now) == Status::pending) try_later(identity, now.attempt);
-      shared_.cache.keep(now, request_id(now));
+      if (!is_open(now)) shared_.limits.closed(now.scope);
+      shared_.cache.keep(now, request_id(now), epoch);
     }
+    const std::string id = request_id(*(*lease)->record);
     LogLine line;
+    line.request_id = id;
+    line.scope = record.scope.text;
     line.client = "worker";
     line.method = record.method;
     line.path = record.path;
@@ -174,12 +176,12 @@ Task<void> AsyncWorker::work_on(Record record) {
   if (!stopped_ && active_.size() + 1 == active_max) wake();  // there was more than fits
 }
 
-// Exponential, with full jitter.
-void AsyncWorker::try_later(const Identity& identity, int attempt) {
+// Exponential, with full jitter. Written with the record, so that no other node is quicker.
+Duration AsyncWorker::pause_after(int attempt) {
   const Duration longest =
       std::min<Duration>(pause_first * (1 << std::clamp(attempt - 1, 0, 10)), pause_max);
   const auto chance = entropy_.below(static_cast<std::uint64_t>(longest.count()) + 1);
-  not_before_[identity] = clock_.now() + Duration(static_cast<std::int64_t>(chance));
+  return Duration(static_cast<std::int64_t>(chance));
 }
 
 }  // namespace pawl::gateway

@@ -6,7 +6,6 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -34,7 +33,7 @@ class AsyncWorker {
 
   Task<void> look();
   Task<void> work_on(Record record);
-  void try_later(const Identity& identity, int attempt);
+  Duration pause_after(int attempt);
 
   Shared& shared_;
   Engine& engine_;
@@ -45,7 +44,6 @@ class AsyncWorker {
   boost::asio::any_io_executor executor_;
   boost::asio::steady_timer idle_;
   std::set<Identity> active_;
-  std::map<Identity, BootTime> not_before_;
   bool woken_ = false;
   bool stopped_ = false;
   std::atomic<bool> looking_ = false;

@@ -12,7 +12,7 @@ namespace pawl::gateway {
 using reconcile::derived_key;
 
 inline Headers attempt_headers(const Record& attempt, config::ForwardKey forward_key) {
-  Headers headers;
+  Headers headers{{"Pawl-Request-Id", request_id(attempt)}};
   if (forward_key == config::ForwardKey::derived) {
     headers.push_back({"Idempotency-Key", derived_key(attempt.scope, attempt.key)});
   }

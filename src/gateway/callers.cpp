@@ -29,7 +29,7 @@ std::string escaped(std::string_view text) {
 }  // namespace
 
 Callers::Callers(const config::Caller& config)
-    : from_(config.from.value_or(config::CallerFrom::single)) {
+    : chosen_(config.from.has_value()), from_(config.from.value_or(config::CallerFrom::single)) {
   if (from_ == config::CallerFrom::single) return;
   PAWL_CHECK(from_ == config::CallerFrom::api_key);  // check_ready_to_serve saw to it
   header_ = config.header.empty() ? "Authorization" : config.header;
@@ -43,6 +43,13 @@ std::optional<std::string> Callers::caller_of(std::optional<std::string_view> cr
   const auto found = scope_by_hash_.find(hex(sha256(*credential)));
   if (found == scope_by_hash_.end()) return std::nullopt;
   return found->second;
+}
+
+std::string credentials_of(std::string_view client, const Scope& scope, const Key& key) {
+  std::string all = "credentials " + std::to_string(scope.text.size());
+  all.append(":").append(scope.text).append(std::to_string(key.text.size()));
+  all.append(":").append(key.text).append(client);
+  return hex(sha256(all));
 }
 
 Scope scope_of(std::string_view caller, const config::Route& route) {

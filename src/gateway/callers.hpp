@@ -1,6 +1,7 @@
 // Who is asking: the scope of a request, from its credentials and never from its body.
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,6 +16,10 @@ class Callers {
  public:
   explicit Callers(const config::Caller& config);
 
+  // False: nobody said how callers are told apart. All are one scope then, and a key belongs to the
+  // credentials that used it first.
+  [[nodiscard]] bool chosen() const { return chosen_; }
+
   // The header whose value `caller_of` wants; empty: none.
   [[nodiscard]] const std::string& header() const { return header_; }
 
@@ -23,10 +28,18 @@ class Callers {
       std::optional<std::string_view> credential) const;
 
  private:
+  bool chosen_;
   config::CallerFrom from_;
   std::string header_;
   std::map<std::string, std::string, std::less<>> scope_by_hash_;
 };
+
+// The headers that credentials come in where nobody said which they are.
+inline constexpr std::array<std::string_view, 2> credential_headers{"Authorization", "Cookie"};
+
+// The digest that a record keeps of a client's credentials: of no use with another key, nor to find
+// one client's records by.
+std::string credentials_of(std::string_view client, const Scope& scope, const Key& key);
 
 // The scope id: the caller, and the route's name where the policy binds keys to it. Two different
 // pairs never make the same text, and it is visible ASCII whatever they are made of.

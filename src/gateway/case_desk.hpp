@@ -13,19 +13,21 @@
 
 namespace pawl::gateway {
 
-class CaseDesk {
+// `Subject` is what is asked: its answers are Expected<T, std::string>.
+template <class Subject>
+class Desk {
  public:
-  explicit CaseDesk(Cases& cases) : cases_(cases) {}
-  ~CaseDesk() { stop(); }
-  CaseDesk(const CaseDesk&) = delete;
-  CaseDesk& operator=(const CaseDesk&) = delete;
+  explicit Desk(Subject& subject) : subject_(subject) {}
+  ~Desk() { stop(); }
+  Desk(const Desk&) = delete;
+  Desk& operator=(const Desk&) = delete;
 
   // From any thread; what the caller awaits goes on where it was. Give it a named function, not a
   // temporary.
   template <class T>
-  Task<Cases::Result<T>> ask(std::function<Cases::Result<T>(Cases&)> question) {
-    std::optional<Cases::Result<T>> answer;
-    auto work = answer_into<T>(cases_, std::move(question), answer);
+  Task<Expected<T, std::string>> ask(std::function<Expected<T, std::string>(Subject&)> question) {
+    std::optional<Expected<T, std::string>> answer;
+    auto work = answer_into<T>(subject_, std::move(question), answer);
     co_await boost::asio::co_spawn(pool_.get_executor(), std::move(work),
                                    boost::asio::use_awaitable);
     co_return std::move(*answer);
@@ -35,14 +37,20 @@ class CaseDesk {
 
  private:
   template <class T>
-  static Task<void> answer_into(Cases& cases, std::function<Cases::Result<T>(Cases&)> question,
-                                std::optional<Cases::Result<T>>& answer) {
-    answer.emplace(question(cases));
+  static Task<void> answer_into(Subject& subject,
+                                std::function<Expected<T, std::string>(Subject&)> question,
+                                std::optional<Expected<T, std::string>>& answer) {
+    answer.emplace(question(subject));
     co_return;
   }
 
-  Cases& cases_;
+  Subject& subject_;
   boost::asio::thread_pool pool_{1};
+};
+
+class CaseDesk final : public Desk<Cases> {
+ public:
+  using Desk::Desk;
 };
 
 }  // namespace pawl::gateway

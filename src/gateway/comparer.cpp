@@ -21,7 +21,8 @@ bool is_scheduled(const config::Source& source) {
   return source.ledger && source.ledger->every > Duration{0};
 }
 
-// What is compared is days of records: a node's own clock is good enough.
+// For how far back is compared, which is days of records: a node's own clock is good enough. Whose
+// turn it is goes by the store's.
 Instant wall_time() {
   return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
 }
@@ -91,8 +92,7 @@ void Comparer::run() {
 void Comparer::look() {
   for (const config::Source& source : config_.sources) {
     if (stopped_ || !is_scheduled(source)) continue;
-    const Instant now = wall_time();
-    const Cases::Result<bool> taken = cases_.take_comparison(source.name, now, now + takes_at_most);
+    const Cases::Result<bool> taken = cases_.take_comparison(source.name, takes_at_most);
     if (taken && *taken) make(source);
     if (!taken && taken.error() != last_trouble_) {
       last_trouble_ = taken.error();
@@ -133,22 +133,20 @@ void Comparer::make(const config::Source& source) {
   } else {
     counts = Unexpected{sheet.error()};
   }
-  const Instant now = wall_time();
+  Duration next_in = source.ledger->every;
   if (counts) {
-    made.ended_at = now;
-    made.next_at = now + source.ledger->every;
     made.result = counts_json(*counts);
     log_.say(counts->differences() == 0 ? "info" : "error",
              "ledger comparison with \"" + source.name + "\": " + made.result +
                  (counts->differences() == 0 ? "" : "; see pawl reconcile"));
   } else {
-    made.next_at = stopped_ ? now : now + std::min(again_after_trouble, source.ledger->every);
+    next_in = stopped_ ? Duration{0} : std::min(again_after_trouble, source.ledger->every);
     made.trouble = counts.error();
     if (!stopped_) {
       log_.say("warning", "ledger comparison with \"" + source.name + "\": " + made.trouble);
     }
   }
-  const Cases::Result<Done> noted = cases_.compared(made);
+  const Cases::Result<Done> noted = cases_.compared(made, next_in);
   if (!noted) log_.say("warning", "ledger comparison: " + noted.error());
 }
 

@@ -59,6 +59,7 @@ struct Shared {
   Flights flights;
   Hints hints;
   NearDuplicates near_duplicates;
+  std::shared_ptr<Orphans> orphans;        // of all threads: whichever sweeps must know
   std::function<void()> accepted = [] {};  // an async request was stored: a worker may look
   Observer* observer = nullptr;            // where some route is observed
   CaseDesk* desk = nullptr;                // where events of webhooks are kept
@@ -68,12 +69,15 @@ struct Shared {
 // One per thread, on top of that thread's engine and connections.
 class Gateway final : public http::Handler {
  public:
-  Gateway(Shared& shared, Engine& engine, Store& store, http::UpstreamPool& upstream, Clock& clock,
-          Entropy& entropy)
+  // `guarded`: connections that no other request has ever used, or will; `others`: those of all
+  // that need no record.
+  Gateway(Shared& shared, Engine& engine, Store& store, http::UpstreamPool& guarded,
+          http::UpstreamPool& others, Clock& clock, Entropy& entropy)
       : shared_(shared),
         engine_(engine),
         store_(store),
-        upstream_(upstream),
+        upstream_(guarded),
+        others_(others),
         clock_(clock),
         entropy_(entropy) {}
 
@@ -90,6 +94,8 @@ class Gateway final : public http::Handler {
   // One request on its way, and what will be said about it in the log.
   struct Passage;
 
+  // Before anything else is looked at: what no upstream may be sent.
+  std::optional<ProblemDetails> check_message(const Passage& passage, bool disputed) const;
   Task<void> pass(Passage& passage, http::PassWatch* watch = nullptr);
   Task<void> observe(Passage& passage);
   Task<void> guard(Passage& passage);
@@ -114,11 +120,15 @@ class Gateway final : public http::Handler {
   Response render_write(Passage& passage, const KeyCall& call, const GrantWrite& written);
 
   Expected<std::string, ProblemDetails> caller_of(const Passage& passage) const;
+  // Once scope and key are known: whose they are where no caller was chosen.
+  void note_credentials(Passage& passage) const;
   std::optional<ProblemDetails> identify(Passage& passage);
   Task<bool> read_body(Passage& passage, std::optional<ProblemDetails> trouble);
   std::optional<Response> from_memory(Passage& passage);
   bool is_near_duplicate(const Passage& passage);
+  Task<Response> find_or_make(Passage& passage);
   Task<Response> reserve_and_execute(Passage& passage);
+  Task<std::optional<Response>> refuse_new_work(Passage& passage);
   static StoredRequest kept_request(const Passage& passage);
   // What is there already; for new work `instead`, or nothing of note where there is none.
   Task<Response> look_only(Passage& passage, std::optional<Problem> instead);
@@ -130,10 +140,12 @@ class Gateway final : public http::Handler {
   Response still_in_flight(Passage& passage);
   Response render_guarded(Passage& passage, Guarded guarded);
   Response render_executed(Passage& passage, Executed& executed);
+  Response render_withheld(Passage& passage, const Answered& answer, const Record& record);
   Response problem(Passage& passage, ProblemDetails details);
   Response store_failed(Passage& passage, StoreError error, std::string detail = {});
   void remember_late(const Executed& executed);
-  std::string new_request_id();
+  // Of this request alone.
+  const std::string& id_of(Passage& passage);
   // Every answer of ours has an id, in the log too.
   void name_answer(Passage& passage, Response& response);
 
@@ -147,6 +159,7 @@ class Gateway final : public http::Handler {
   Engine& engine_;
   Store& store_;
   http::UpstreamPool& upstream_;
+  http::UpstreamPool& others_;
   Clock& clock_;
   Entropy& entropy_;
   std::list<Late> late_;

@@ -1,16 +1,31 @@
 // The guarded path: from a request with a key to its one answer.
 #include <algorithm>
 
+#include "pawl/core/body_coding.hpp"
+#include "pawl/core/sha256.hpp"
 #include "src/adapters/http/forwarding.hpp"
 #include "src/adapters/http/syntax.hpp"
+#include "src/gateway/answer_options.hpp"
 #include "src/gateway/attempt_headers.hpp"
-#include "src/gateway/body_coding.hpp"
 #include "src/gateway/passage.hpp"
 
 namespace pawl::gateway {
 namespace {
 
 constexpr Duration limit_retry_after = std::chrono::seconds(1);
+// A scope may have more open than its limit, which was higher once: how many more is not important.
+constexpr std::size_t counted_above = 1000;
+
+ScopeLimits::Ended ended(const Guarded& guarded) {
+  if (const auto* refused = std::get_if<Refused>(&guarded)) {
+    return refused->reservation.begun ? ScopeLimits::Ended::still_open
+                                      : ScopeLimits::Ended::nothing_new;
+  }
+  const auto* executed = std::get_if<Executed>(&guarded);
+  if (executed == nullptr) return ScopeLimits::Ended::nothing_new;
+  const bool over = executed->settlement && !is_open(*executed->settlement->record);
+  return over ? ScopeLimits::Ended::over : ScopeLimits::Ended::still_open;
+}
 
 // The request as the upstream gets it: written anew from its parts.
 class Forwarded final : public http::RequestWriter {
@@ -30,7 +45,6 @@ class Forwarded final : public http::RequestWriter {
     options.client = request_.client;
     options.default_host = default_host_;
     options.names_key = policy_.forward_key == config::ForwardKey::same;
-    options.drops_override = true;
     options.extra = &extra;
     std::string out;
     out.reserve(1024);
@@ -88,6 +102,19 @@ Expected<std::string, ProblemDetails> Gateway::caller_of(const Passage& passage)
   return std::move(*caller);
 }
 
+void Gateway::note_credentials(Passage& passage) const {
+  if (shared_.callers.chosen()) return;
+  std::string sent;
+  for (const std::string_view name : credential_headers) {
+    for (const http::Field& field : passage.request.head.fields) {
+      if (!http::same_word(field.name, name)) continue;
+      sent.append(name).append(std::to_string(field.value.size())).append(":").append(field.value);
+    }
+  }
+  passage.client = hex(sha256(sent));
+  passage.credentials = credentials_of(passage.client, passage.scope, passage.key);
+}
+
 // Everything that can be said before the body is there.
 std::optional<ProblemDetails> Gateway::identify(Passage& passage) {
   const http::Fields& fields = passage.request.head.fields;
@@ -112,7 +139,9 @@ std::optional<ProblemDetails> Gateway::identify(Passage& passage) {
   passage.key = std::move(*key);
   passage.key_as_sent = *line;
   passage.line.key = log_name(passage.scope, passage.key);
-  return check_coding(fields);
+  note_credentials(passage);
+  return check_coding(http::find(fields, "Content-Encoding").value_or(""),
+                      http::find(fields, "Content-Type").value_or(""));
 }
 
 // False: the client has its answer, or is gone. `trouble`: already known to be refused; a client
@@ -159,6 +188,7 @@ Task<bool> Gateway::read_body(Passage& passage, std::optional<ProblemDetails> tr
 Task<void> Gateway::guard(Passage& passage) {
   std::optional<ProblemDetails> trouble = identify(passage);
   if (!co_await read_body(passage, std::move(trouble))) co_return;
+  passage.name_host(shared_.config.hosts);
 
   Expected<Fingerprinted, json::Error> made = fingerprint(
       passage.content(), passage.policy.fingerprint, shared_.config.fingerprint_secrets);
@@ -172,33 +202,44 @@ Task<void> Gateway::guard(Passage& passage) {
     response = problem(passage, std::move(invalid));
   } else {
     passage.fingerprint = std::move(made->fingerprint);
+    passage.purge_epoch = shared_.cache.epoch();
     std::optional<Response> replay = from_memory(passage);
     if (replay) {
       response = std::move(*replay);
-    } else if (is_near_duplicate(passage)) {
-      shared_.metrics.near_duplicate(passage.route.name);
-      if (passage.policy.near_duplicates == config::NearDuplicates::refuse) {
-        response = co_await look_only(passage, Problem::near_duplicate);
-      } else {
-        response = co_await reserve_and_execute(passage);
-      }
-      response.headers.push_back({"Pawl-Near-Duplicate", "true"});
-    } else if (passage.policy.in_flight == WhenInFlight::wait) {
-      response = co_await take_turns(passage);
     } else {
-      response = co_await reserve_and_execute(passage);
+      response = co_await find_or_make(passage);
     }
   }
   passage.line.status = response.status;
-  co_await passage.request.answer(response);
+  if (passage.from_spool) {
+    co_await passage.request.answer_from(response, *passage.spool);
+  } else {
+    co_await passage.request.answer(response);
+  }
+}
+
+// What memory does not know.
+Task<Response> Gateway::find_or_make(Passage& passage) {
+  const bool near = is_near_duplicate(passage);
+  if (near) shared_.metrics.near_duplicate(passage.route.name);
+  Response response;
+  if (near && passage.policy.near_duplicates == config::NearDuplicates::refuse) {
+    response = co_await look_only(passage, Problem::near_duplicate);
+  } else if (passage.policy.in_flight == WhenInFlight::wait) {
+    response = co_await take_turns(passage);
+  } else {
+    response = co_await reserve_and_execute(passage);
+  }
+  if (near) response.headers.push_back({"Pawl-Near-Duplicate", "true"});
+  co_return response;
 }
 
 // Looked at only where no answer is known for the key: what is done already is replayed.
 bool Gateway::is_near_duplicate(const Passage& passage) {
   if (passage.policy.near_duplicates == config::NearDuplicates::off) return false;
-  return shared_.near_duplicates.seen_under_another_key(passage.scope, passage.fingerprint,
-                                                        passage.key, clock_.now(),
-                                                        passage.policy.near_duplicate_window);
+  const Scope whose{passage.scope.text + passage.client};  // two clients tap twice together
+  return shared_.near_duplicates.seen_under_another_key(
+      whose, passage.fingerprint, passage.key, clock_.now(), passage.policy.near_duplicate_window);
 }
 
 // A replay, or misuse of a key whose answer is known, without asking the store.
@@ -206,19 +247,28 @@ std::optional<Response> Gateway::from_memory(Passage& passage) {
   const std::shared_ptr<const Cached> cached = shared_.cache.find(passage.scope, passage.key);
   if (!cached || !engine_.time().known()) return std::nullopt;
   if (engine_.time().at_latest(clock_.now()) >= cached->expires_at) return std::nullopt;
+  if (!passage.credentials.empty() && cached->credentials != passage.credentials) {
+    shared_.metrics.duplicate(passage.scope.text);
+    passage.line.decision = to_text(DecisionKind::unproven);
+    ProblemDetails unproven{Problem::caller_unproven, "", {}, {}};
+    return problem(passage, std::move(unproven));
+  }
   const bool same = cached->fingerprint == passage.fingerprint ||
-                    matches(cached->fingerprint, passage.content(), cached->rules,
-                            shared_.config.fingerprint_secrets);
+                    passage.is_what_was_meant(cached->fingerprint, cached->rules,
+                                              shared_.config.fingerprint_secrets);
   shared_.metrics.duplicate(passage.scope.text);
   if (!same) {
-    shared_.metrics.misuse();
+    shared_.metrics.misuse(passage.scope.text);
+    shared_.metrics.decided_in_memory(to_text(DecisionKind::misuse));
     passage.line.decision = to_text(DecisionKind::misuse);
+    passage.line.execution = cached->request_id;
     ProblemDetails reused{Problem::key_reused, "", {}, {}};
     return problem(passage, std::move(reused));
   }
   shared_.metrics.replayed(/*from_memory=*/true);
+  shared_.metrics.decided_in_memory(to_text(DecisionKind::replay));
   passage.line.decision = to_text(DecisionKind::replay);
-  passage.request_id = cached->request_id;
+  passage.line.execution = passage.request_id = cached->request_id;
   return render_stored(cached->response, cached->expires_at, Delivery::replay, passage.dialect());
 }
 
@@ -228,19 +278,15 @@ Task<Response> Gateway::reserve_and_execute(Passage& passage) {
     ProblemDetails away{Problem::store_unavailable, "", {}, Breaker::retry_after};
     co_return problem(passage, std::move(away));
   }
-  switch (shared_.limits.start(passage.scope, passage.policy, clock_.now())) {
-    case ScopeLimits::Verdict::granted: break;
-    case ScopeLimits::Verdict::too_fast:
-      co_return co_await look_only(passage, Problem::rate_limited);
-    case ScopeLimits::Verdict::too_many:
-      co_return co_await look_only(passage, Problem::too_many_keys);
-  }
+  std::optional<Response> refused = co_await refuse_new_work(passage);
+  if (refused) co_return std::move(*refused);
   Request request;
   request.scope = passage.scope;
   request.key = passage.key;
   request.fingerprint = passage.fingerprint;
+  request.credentials = passage.credentials;
   request.meant_then = [&](const Fingerprint& stored, const FingerprintRules& rules) {
-    return matches(stored, passage.content(), rules, shared_.config.fingerprint_secrets);
+    return passage.is_what_was_meant(stored, rules, shared_.config.fingerprint_secrets);
   };
   request.method = passage.request.head.method;
   request.path = passage.request.head.path;
@@ -250,12 +296,39 @@ Task<Response> Gateway::reserve_and_execute(Passage& passage) {
   http::CallOptions options;
   options.connect_timeout = passage.policy.upstream_connect_timeout;
   options.idle_max = passage.policy.upstream_idle;
+  read_answers(options, passage.policy);
   http::UpstreamCall call(upstream_, forwarded, options);
   Guarded guarded = co_await engine_.guard(request, passage.policy, call);
+  passage.spool = call.spool();
   passage.upstream_took = call.took();
-  shared_.limits.finished(passage.scope, passage.policy, std::holds_alternative<Executed>(guarded));
+  shared_.limits.finished(passage.scope, passage.policy, ended(guarded));
   if (request.stored) shared_.accepted();
   co_return render_guarded(passage, std::move(guarded));
+}
+
+// Nothing: there is room for it, and it must be `finished`.
+Task<std::optional<Response>> Gateway::refuse_new_work(Passage& passage) {
+  ScopeLimits& limits = shared_.limits;
+  ScopeLimits::Start start = limits.start(passage.scope, passage.policy, clock_.now());
+  if (start.verdict == ScopeLimits::Verdict::count_first) {
+    const StoreResult<std::size_t> active =
+        co_await store_.count_active(passage.scope, *passage.policy.active_keys + counted_above);
+    if (!active) {
+      limits.not_counted(passage.scope);
+      co_return store_failed(passage, active.error());
+    }
+    limits.counted(passage.scope, *active, start.mark, clock_.now());
+    start = limits.start_counted(passage.scope, passage.policy, clock_.now());
+  }
+  switch (start.verdict) {
+    case ScopeLimits::Verdict::granted: break;
+    case ScopeLimits::Verdict::too_fast:
+      co_return co_await look_only(passage, Problem::rate_limited);
+    case ScopeLimits::Verdict::count_first:
+    case ScopeLimits::Verdict::too_many:
+      co_return co_await look_only(passage, Problem::too_many_keys);
+  }
+  co_return std::nullopt;
 }
 
 // In place of a reservation for a scope that is over its limit: a replay is served, new work is
@@ -265,8 +338,9 @@ Task<Response> Gateway::look_only(Passage& passage, std::optional<Problem> inste
   request.scope = passage.scope;
   request.key = passage.key;
   request.fingerprint = passage.fingerprint;
+  request.credentials = passage.credentials;
   request.meant_then = [&](const Fingerprint& stored, const FingerprintRules& rules) {
-    return matches(stored, passage.content(), rules, shared_.config.fingerprint_secrets);
+    return passage.is_what_was_meant(stored, rules, shared_.config.fingerprint_secrets);
   };
   StoreResult<std::optional<Reservation>> seen = co_await engine_.peek(request, passage.policy);
   if (!seen) {

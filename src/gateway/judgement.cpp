@@ -59,6 +59,7 @@ class Judge {
     request.scope = Scope{sighting.id.scope};
     request.key = Key{sighting.id.key};
     request.fingerprint = sighting.fingerprint;
+    request.credentials = sighting.credentials;
     request.meant_then = [this, &sighting](const Fingerprint& stored,
                                            const FingerprintRules& rules) {
       return matches(stored, sighting.content(), rules, context_.secrets);
@@ -89,6 +90,8 @@ Would would_of(DecisionKind decision) {
     case DecisionKind::misuse: return Would::key_misuse;
     case DecisionKind::undetermined: return Would::unknown;
     case DecisionKind::gone: return Would::expired;
+    case DecisionKind::unproven: return Would::caller_unproven;
+    case DecisionKind::restored:
     case DecisionKind::spent: break;  // no token of a proxied request comes from outside
   }
   return Would::not_read;

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "pawl/core/body_coding.hpp"
 #include "src/adapters/http/syntax.hpp"
-#include "src/gateway/body_coding.hpp"
 #include "src/gateway/json_object.hpp"
 #include "src/gateway/key_document.hpp"
 #include "src/gateway/key_path.hpp"
@@ -42,6 +42,8 @@ std::string_view word_of(DecisionKind kind) {
     case DecisionKind::undetermined: return "undetermined";
     case DecisionKind::gone: return "gone";
     case DecisionKind::spent: return "spent";
+    case DecisionKind::unproven: return "unproven";
+    case DecisionKind::restored: return "restored";
   }
   return "?";
 }
@@ -136,13 +138,15 @@ std::optional<ProblemDetails> Gateway::identify_call(Passage& passage, const std
   if (!key) return ProblemDetails{Problem::key_invalid, explain(key.error(), rules), {}, {}};
   passage.key = std::move(*key);
   passage.line.key = log_name(passage.scope, passage.key);
+  note_credentials(passage);
   const http::Fields& fields = passage.request.head.fields;
   // Also what keeps a page in somebody's browser from calling: this type it may not send unasked.
   if (!is_json(http::find(fields, "Content-Type").value_or(""))) {
     return ProblemDetails{
         Problem::body_invalid, "Send JSON, with Content-Type: application/json.", 415, {}};
   }
-  return check_coding(fields);
+  return check_coding(http::find(fields, "Content-Encoding").value_or(""),
+                      http::find(fields, "Content-Type").value_or(""));
 }
 
 Task<void> Gateway::answer_key_call(Passage& passage) {
@@ -184,8 +188,8 @@ Task<Response> Gateway::make_call(Passage& passage, KeyVerb verb) {
   }
   if (!shared_.breaker.lets_through(clock_.now())) {
     passage.line.trouble = "the store is known to be away";
-    ProblemDetails away{
-        Problem::store_unavailable, std::string(ask_again), {}, Breaker::retry_after};
+    ProblemDetails away{Problem::store_unavailable, "", {}, Breaker::retry_after};
+    away.detail = ask_again;
     co_return problem(passage, std::move(away));
   }
   if (verb == KeyVerb::reserve) co_return co_await reserve_key(passage, *call);
@@ -210,8 +214,10 @@ Task<Response> Gateway::reserve_key(Passage& passage, const KeyCall& call) {
     return matches(stored, content, rules, secrets);
   };
   request.route = passage.route.name;
-  const bool may_be_new = shared_.limits.start(passage.scope, passage.policy, clock_.now()) ==
-                          ScopeLimits::Verdict::granted;
+  request.credentials = passage.credentials;
+  const bool may_be_new =  // the key API has no active_keys: nothing is counted
+      shared_.limits.start(passage.scope, passage.policy, clock_.now()).verdict ==
+      ScopeLimits::Verdict::granted;
   if (!may_be_new) {
     const StoreResult<std::optional<Reservation>> seen =
         co_await engine_.peek_for(call.owner, request, passage.policy);
@@ -224,7 +230,9 @@ Task<Response> Gateway::reserve_key(Passage& passage, const KeyCall& call) {
   const StoreResult<Reservation> found =
       co_await engine_.reserve_for(call.owner, request, passage.policy);
   const bool granted = found && kind_of(found->decision) == DecisionKind::execute;
-  shared_.limits.finished(passage.scope, passage.policy, granted);
+  shared_.limits.finished(
+      passage.scope, passage.policy,
+      granted ? ScopeLimits::Ended::still_open : ScopeLimits::Ended::nothing_new);
   if (!found) co_return store_failed(passage, found.error(), std::string(ask_again));
   co_return render_reservation(passage, *found);
 }
@@ -234,7 +242,10 @@ Response Gateway::render_reservation(Passage& passage, const Reservation& found)
   const DecisionKind kind = kind_of(found.decision);
   passage.line.decision = to_text(kind);
   if (kind != DecisionKind::execute) shared_.metrics.duplicate(passage.scope.text);
-  if (kind == DecisionKind::misuse) shared_.metrics.misuse();
+  if (kind == DecisionKind::misuse) shared_.metrics.misuse(passage.scope.text);
+  if (status_of(*found.record) != Status::pending) {
+    passage.line.execution = pawl::request_id(*found.record);
+  }
   if (kind == DecisionKind::execute) {
     passage.request_id = pawl::request_id(*found.record);
     JsonObject out;
@@ -253,7 +264,7 @@ Response Gateway::render_reservation(Passage& passage, const Reservation& found)
     out.raw("response", stored_response(replay->response));
     return json_answer(200, out);
   }
-  passage.request_id = new_request_id();
+  passage.request_id = id_of(passage);
   Response response = render(found.decision, *found.record, passage.dialect());
   add_member(response, "decision", word_of(kind));
   return response;
@@ -322,7 +333,7 @@ Response Gateway::render_write(Passage& passage, const KeyCall& call, const Gran
     add_member(response, "key_status", to_text(status_of(record)));
     return response;
   }
-  passage.request_id = pawl::request_id(record);
+  passage.line.execution = passage.request_id = pawl::request_id(record);
   JsonObject out;
   describe_grant(out, record, engine_.lease_left(record));
   return json_answer(200, out);

@@ -66,7 +66,7 @@ std::string stored_response(const StoredResponse& response) {
   return out.text("body_base64", base64(*response.body)).done();
 }
 
-std::string key_document(const Record& record) {
+std::string key_document(const Record& record, Tell tell) {
   const Status status = status_of(record);
   const auto* completed = std::get_if<Completed>(&record.state);
   const bool expires = status != Status::in_progress && status != Status::unknown;
@@ -75,7 +75,8 @@ std::string key_document(const Record& record) {
   out.number("attempt", record.attempt).raw("created_at", timestamp(record.created_at));
   out.raw("completed_at", completed == nullptr ? "null" : timestamp(completed->completed_at));
   out.raw("expires_at", expires ? timestamp(record.expires_at) : "null");
-  if (completed != nullptr) out.raw("response", stored_response(completed->response));
+  const bool told = completed != nullptr && tell == Tell::everything;
+  if (told) out.raw("response", stored_response(completed->response));
   return out.done() + "\n";
 }
 

@@ -18,7 +18,8 @@ std::string timestamp(Instant instant);
 // Status, header fields and body; bytes that are no text in base64.
 std::string stored_response(const StoredResponse& response);
 
-// GET /_pawl/v1/keys/{key}.
-std::string key_document(const Record& record);
+// GET /_pawl/v1/keys/{key}. Without the response for whoever may not have it.
+enum class Tell { everything, status };
+std::string key_document(const Record& record, Tell tell = Tell::everything);
 
 }  // namespace pawl::gateway

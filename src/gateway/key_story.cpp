@@ -3,21 +3,15 @@
 #include <algorithm>
 #include <array>
 
-#include "pawl/core/overloaded.hpp"
-#include "src/config/units.hpp"
+#include "pawl/core/printable.hpp"
 #include "src/gateway/json_object.hpp"
 #include "src/gateway/key_document.hpp"
+#include "src/gateway/record_in_words.hpp"
 
 namespace pawl::gateway {
 namespace {
 
 using namespace std::chrono_literals;
-
-// "2024-06-01 12:00:00 UTC"
-std::string when(Instant at) {
-  std::string text = timestamp(at);
-  return text.substr(1, 10) + " " + text.substr(12, 8) + " UTC";
-}
 
 // "3 minutes", for reading; exact times stand beside it.
 std::string span(Duration length) {
@@ -38,64 +32,6 @@ std::string request_of(const Record& record) {
   std::string what = record.method.empty() ? "a job of the key API" : record.method;
   if (!record.path.empty()) what += " " + record.path;
   return what;
-}
-
-std::string state_in_words(const Record& record, const std::optional<Case>& about, Instant now) {
-  return std::visit(
-      Overloaded{
-          [](const Pending&) {
-            return std::string("It is accepted and waits for a worker. Nothing was sent yet.");
-          },
-          [&](const InProgress& held) {
-            if (held.locked_until > now) {
-              return "It is being executed: its owner is presumed alive until " +
-                     when(held.locked_until) + ".";
-            }
-            return "Its owner has been silent since " + when(held.locked_until) +
-                   "; the next sweep does with it what on_lease_expiry says (" +
-                   std::string(to_text(record.policy.on_lease_expiry)) + ").";
-          },
-          [&](const Completed& done) {
-            return "It is completed: the answer " + std::to_string(done.response.status) +
-                   " was stored at " + when(done.completed_at) + " and is replayed until " +
-                   when(record.expires_at) + ".";
-          },
-          [](const FailedRetryable&) {
-            return std::string(
-                "Nothing happened, as far as is known: the next request with this "
-                "key executes it.");
-          },
-          [&](const Unknown& doubt) {
-            std::string words =
-                "Nobody knows whether it happened. No request with this key is executed until "
-                "that is found out.";
-            const bool dead = about && about->state == CaseState::dead;
-            if (dead) return words + " It is a dead letter: nobody is asked any more.";
-            return words + " Its source is asked " +
-                   (doubt.reconcile_after > now ? "again at " + when(doubt.reconcile_after)
-                                                : "now") +
-                   ".";
-          },
-          [](const Expired&) {
-            return std::string("It was used and its answer is gone: requests with it get 410.");
-          }},
-      record.state);
-}
-
-std::string next_step(const Record& record, const std::optional<Case>& about) {
-  const auto* doubt = std::get_if<Unknown>(&record.state);
-  if (doubt == nullptr) return {};
-  if (!about || about->state != CaseState::dead) {
-    return "What to do: nothing yet. The reconciler goes on by itself.\n";
-  }
-  return "What to do: find out from the provider whether it happened, and then say so:\n"
-         "  it did:      pawl keys resolve KEY --scope SCOPE --completed --status 201 --body FILE "
-         "--reason WHY\n"
-         "  it did not:  pawl keys resolve KEY --scope SCOPE --not-executed --reason WHY\n"
-         "  (not executed is accepted from " +
-         when(doubt->locked_until + record.policy.upstream_timeout) +
-         " on; until then an owner might still be sending)\n"
-         "  ask again:   pawl keys ask KEY --scope SCOPE --reason WHY\n";
 }
 
 // One line of the story; sorted by time.
@@ -129,26 +65,52 @@ std::vector<Line> history(const KeyFacts& facts) {
   return lines;
 }
 
+// Never that the key is new: whoever asks is about to decide whether to pay again.
+std::string no_record(const KeyFacts& facts, const KeyPlace& place) {
+  if (!facts.elsewhere.scopes.empty()) {
+    std::string text = facts.scope.text.empty() ? "Several scopes have it; each is another key.\n"
+                                                : "There is no record of it in this scope.\n";
+    for (const Scope& scope : facts.elsewhere.scopes) {
+      const KeyPlace there{scope, place.key, place.store};
+      text += "This key exists in scope " + printable(scope.text) + ":\n  " +
+              command_for("explain", there, "") + "\n";
+    }
+    return text;
+  }
+  if (!facts.elsewhere.whole) {
+    return "There is no record of it in the scopes that were looked at; there are more scopes.\n";
+  }
+  return "There is no record of it in any scope of this store. It was never used here, or its "
+         "retention is\nover, or it was purged.\n";
+}
+
 }  // namespace
 
 std::string key_story(const KeyFacts& facts) {
-  std::string text = "Key " + facts.key.text + " of " + facts.scope.text + "\n\n";
+  const KeyPlace place{facts.scope, facts.key, facts.store};
+  std::string text = "Key " + printable(facts.key.text);
+  if (!facts.scope.text.empty()) text += " of " + printable(facts.scope.text);
+  text += "\n\n";
   if (facts.record) {
     const Record& record = *facts.record;
     text += state_in_words(record, facts.about, facts.now) + "\n";
     text += "It is attempt " + std::to_string(record.attempt) + ", under fence " +
             std::to_string(record.fence.number) + ", first seen " +
             span(facts.now - record.created_at) + " ago.\n";
-    if (!record.last_error.empty()) text += "Why: " + record.last_error + ".\n";
+    if (!record.last_error.empty()) text += "Why: " + printable(record.last_error) + ".\n";
     if (!record.resource_id.empty()) {
-      text += "It made " + record.resource_type + " " + record.resource_id + ".\n";
+      text += "It made " + printable(record.resource_type) + " " + printable(record.resource_id) +
+              ".\n";
     }
+    text += "In the log: key " + log_name(record.scope, record.key) + ", last execution " +
+            request_id(record) + ".\n";
   } else {
-    text += "There is no record of it: a request with this key is new.\n";
+    text += no_record(facts, place);
   }
   if (facts.about) {
     text += "Asked about " + std::to_string(facts.about->attempts) + " times" +
-            (facts.about->source.empty() ? "" : " (source \"" + facts.about->source + "\")") +
+            (facts.about->source.empty() ? ""
+                                         : " (source \"" + printable(facts.about->source) + "\")") +
             ".\n";
   }
   for (const LateEvidence& each : facts.evidence) {
@@ -159,8 +121,10 @@ std::string key_story(const KeyFacts& facts) {
   }
   const std::vector<Line> lines = history(facts);
   if (!lines.empty()) text += "\nWhat happened:\n";
-  for (const Line& line : lines) text += "  " + when(line.at) + "  " + line.text + "\n";
-  const std::string next = facts.record ? next_step(*facts.record, facts.about) : "";
+  for (const Line& line : lines) {
+    text += "  " + when(line.at) + "  " + printable(line.text) + "\n";
+  }
+  const std::string next = facts.record ? next_step(*facts.record, facts.about, place) : "";
   if (!next.empty()) text += "\n" + next;
   return text;
 }
@@ -168,7 +132,14 @@ std::string key_story(const KeyFacts& facts) {
 std::string key_story_json(const KeyFacts& facts) {
   JsonObject out;
   out.text("scope", facts.scope.text).text("key", facts.key.text);
+  out.text("key_hash", log_name(facts.scope, facts.key));
   out.raw("record", facts.record ? key_document(*facts.record) : "null");
+  if (facts.record) out.text("execution", request_id(*facts.record));
+  std::string elsewhere;
+  for (const Scope& scope : facts.elsewhere.scopes) {
+    elsewhere.append(elsewhere.empty() ? "[" : ",").append(json::quote(scope.text));
+  }
+  out.raw("other_scopes", elsewhere.empty() ? "[]" : elsewhere + "]");
   if (facts.about) {
     JsonObject about;
     about.text("state", to_text(facts.about->state)).text("source", facts.about->source);
@@ -217,21 +188,22 @@ std::string key_story_json(const KeyFacts& facts) {
     add(item);
   }
   list("events");
-  return out.done() + "\n";
+  return printable_json(out.done() + "\n");
 }
 
 std::string key_list(const std::vector<ListedKey>& keys, Instant now) {
   if (keys.empty()) return "none\n";
   std::string text;
   for (const ListedKey& key : keys) {
-    text += key.key.text + "  " + key.scope.text + "\n    " + key.status + " for " +
-            span(now - key.created_at) + ", " + (key.method.empty() ? "key API" : key.method) +
-            " " + key.path + ", attempt " + std::to_string(key.attempt);
-    if (!key.last_error.empty()) text += ": " + key.last_error;
+    text += printable(key.key.text) + "  " + printable(key.scope.text) + "\n    " +
+            printable(key.status) + " for " + span(now - key.created_at) + ", " +
+            (key.method.empty() ? "key API" : printable(key.method)) + " " + printable(key.path) +
+            ", attempt " + std::to_string(key.attempt);
+    if (!key.last_error.empty()) text += ": " + printable(key.last_error);
     text += "\n";
     if (key.state) {
-      text += "    asked about " + std::to_string(key.attempts) +
-              " times, last: " + (key.last_result.empty() ? "no answer yet" : key.last_result) +
+      text += "    asked about " + std::to_string(key.attempts) + " times, last: " +
+              (key.last_result.empty() ? "no answer yet" : printable(key.last_result)) +
               (*key.state == CaseState::dead ? "; a dead letter" : "") + "\n";
     }
   }
@@ -246,11 +218,48 @@ std::string key_list_json(const std::vector<ListedKey>& keys) {
     item.text("route", key.route).text("method", key.method).text("path", key.path);
     item.number("attempt", key.attempt).raw("created_at", timestamp(key.created_at));
     item.text("last_error", key.last_error);
-    item.flag("dead", key.state == CaseState::dead).number("asked", key.attempts);
+    item.flag("dead", key.state == CaseState::dead || key.status == "failed_retryable")
+        .number("asked", key.attempts);
     item.text("last_result", key.last_result);
     all.append(all.empty() ? "[" : ",").append(item.done());
   }
-  return (all.empty() ? "[]" : all + "]") + "\n";
+  return printable_json((all.empty() ? "[]" : all + "]") + "\n");
+}
+
+std::string found_keys(const FoundKeys& found, const KeySearch& search, const std::string& store) {
+  const bool by_hash = !search.hash.empty();
+  const std::string what =
+      by_hash ? "the hash " + search.hash : "the request id " + printable(search.request_id);
+  if (found.keys.empty() && !by_hash && is_of_no_execution(search.request_id)) {
+    return "Request " + printable(search.request_id) +
+           " executed nothing: it was answered by what was there, refused, or needed no key. Its "
+           "line in the log\nnames the execution (execution) or the key's hash (key, key_hash); "
+           "look for these.\n";
+  }
+  if (found.keys.empty()) {
+    return "No record has " + what + " (" + std::to_string(found.seen) + " were looked at" +
+           (found.whole ? "" : ", and there are more: --scope, --scan") +
+           "). Records past their retention are gone.\nThis does not say that the key was never "
+           "used.\n";
+  }
+  std::string text = std::to_string(found.keys.size()) + " records have " + what + ":\n";
+  for (const FoundKey& each : found.keys) {
+    text += "  " + command_for("explain", {each.key.scope, each.key.key, store}, "") + "\n";
+  }
+  return text;
+}
+
+std::string found_keys_json(const FoundKeys& found) {
+  std::string all;
+  for (const FoundKey& each : found.keys) {
+    JsonObject item;
+    item.text("scope", each.key.scope.text).text("key", each.key.key.text);
+    all.append(all.empty() ? "[" : ",").append(item.done());
+  }
+  JsonObject out;
+  out.raw("found", all.empty() ? "[]" : all + "]").flag("whole", found.whole);
+  out.number("looked_at", static_cast<std::int64_t>(found.seen));
+  return printable_json(out.done() + "\n");
 }
 
 }  // namespace pawl::gateway

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "pawl/ports/cases.hpp"
+#include "src/gateway/key_search.hpp"
 
 namespace pawl::gateway {
 
@@ -19,11 +20,17 @@ struct KeyFacts {
   std::vector<AuditRow> audit;
   std::vector<LateEvidence> evidence;
   std::vector<WebhookEvent> events;
+  ScopesOfKey elsewhere;  // looked for where this scope has no record
+  std::string store;      // as it was named: for the commands that are suggested
   Instant now{};
 };
 
 std::string key_story(const KeyFacts& facts);
 std::string key_story_json(const KeyFacts& facts);
+
+// A search that found none, or several.
+std::string found_keys(const FoundKeys& found, const KeySearch& search, const std::string& store);
+std::string found_keys_json(const FoundKeys& found);
 
 std::string key_list(const std::vector<ListedKey>& keys, Instant now);
 std::string key_list_json(const std::vector<ListedKey>& keys);

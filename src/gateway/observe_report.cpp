@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <map>
 
+#include "pawl/core/printable.hpp"
 #include "src/gateway/json_object.hpp"
 #include "src/gateway/would.hpp"
 
@@ -29,13 +30,14 @@ struct Counts {
 };
 
 // With a key that is one, and whose request could be told from others.
-constexpr std::array keyed{Would::created,        Would::replay,      Would::in_progress,
-                           Would::key_misuse,     Would::unknown,     Would::expired,
-                           Would::near_duplicate, Would::body_invalid};
+constexpr std::array keyed{Would::created,        Would::replay,       Would::in_progress,
+                           Would::key_misuse,     Would::unknown,      Would::expired,
+                           Would::near_duplicate, Would::body_invalid, Would::caller_unproven};
 constexpr std::array saved{Would::replay, Would::in_progress, Would::unknown};
 constexpr std::array refused{Would::key_missing,    Would::key_invalid,     Would::key_misuse,
                              Would::expired,        Would::near_duplicate,  Would::body_invalid,
-                             Would::body_too_large, Would::unauthenticated, Would::bad_request};
+                             Would::body_too_large, Would::unauthenticated, Would::bad_request,
+                             Would::caller_unproven};
 constexpr std::array not_judged{Would::dropped, Would::not_read};
 
 Number requests(const Counts& counts) {
@@ -142,7 +144,8 @@ std::string padded_right(std::string text, std::size_t width) {
   return text;
 }
 
-void append_caller(std::string& out, const std::string& caller, const Counts& counts) {
+void append_caller(std::string& out, const std::string& scope, const Counts& counts) {
+  const std::string caller = printable(scope);
   const bool long_name = caller.size() >= caller_width;
   if (long_name) out.append(caller).append("\n");
   out += padded_right(long_name ? "" : caller, caller_width);
@@ -158,7 +161,7 @@ struct Line {
 };
 
 void append_route(std::string& out, const std::string& name, const RouteFindings& route) {
-  out.append("\nroute ").append(name).append("\n");
+  out.append("\nroute ").append(printable(name)).append("\n");
   out += padded_right("caller", caller_width);
   for (const Column& column : columns()) out += padded_left(column.heading, column.width);
   out += '\n';
@@ -171,8 +174,8 @@ void append_route(std::string& out, const std::string& name, const RouteFindings
     const auto found = route.latest.find(line.would);
     if (found == route.latest.end()) continue;
     out += padded_right(std::string("  last ") + line.text, 20);
-    out.append(utc(found->second.at, " ", "")).append("  ").append(found->second.key);
-    out.append("  ").append(found->second.caller).append("\n");
+    out.append(utc(found->second.at, " ", "")).append("  ").append(printable(found->second.key));
+    out.append("  ").append(printable(found->second.caller)).append("\n");
   }
 }
 
@@ -199,6 +202,7 @@ void append_change(std::string& out, const Counts& all) {
       Line{Would::key_invalid, "invalid key (400)"},
       Line{Would::key_misuse, "key reused for another request (422)"},
       Line{Would::expired, "key past its retention (410)"},
+      Line{Would::caller_unproven, "key of other credentials, no caller being chosen (409)"},
       Line{Would::near_duplicate, "the same request under another key (409)"},
       Line{Would::body_invalid, "body that is not what it says to be (400, 415)"},
       Line{Would::body_too_large, "body over body_limit (413)"},
@@ -280,15 +284,14 @@ std::string report_json(const Observations::Summary& summary) {
           .number("refused", static_cast<std::int64_t>(findings.all.of(refused)))
           .number("not_judged", static_cast<std::int64_t>(findings.all.of(not_judged)))
           .done();
-  return JsonObject()
-             .text("from", utc(summary.from, "T", "Z"))
-             .text("until", utc(summary.until, "T", "Z"))
-             .raw("all", counts_json(findings.all))
-             .raw("callers", rows.empty() ? "[]" : rows + "]")
-             .raw("latest", latest.empty() ? "[]" : latest + "]")
-             .raw("with_sync", change)
-             .done() +
-         "\n";
+  const JsonObject report = JsonObject()
+                                .text("from", utc(summary.from, "T", "Z"))
+                                .text("until", utc(summary.until, "T", "Z"))
+                                .raw("all", counts_json(findings.all))
+                                .raw("callers", rows.empty() ? "[]" : rows + "]")
+                                .raw("latest", latest.empty() ? "[]" : latest + "]")
+                                .raw("with_sync", change);
+  return printable_json(report.done() + "\n");
 }
 
 }  // namespace pawl::gateway

@@ -151,8 +151,8 @@ void Observer::look_at(Sighting& sighting) {
   sighting.fingerprint = std::move(made->fingerprint);
   if (policy.near_duplicates == config::NearDuplicates::off) return;
   sighting.near_duplicate = near_duplicates_.seen_under_another_key(
-      Scope{sighting.id.scope}, sighting.fingerprint, Key{sighting.id.key}, sighting.at,
-      policy.near_duplicate_window);
+      Scope{sighting.id.scope + sighting.client}, sighting.fingerprint, Key{sighting.id.key},
+      sighting.at, policy.near_duplicate_window);
 }
 
 // Until it is recorded, or cannot be. While the store is away the batch is held, and what comes

@@ -69,7 +69,8 @@ class CountingMetrics final : public GatewayMetrics {
   void upstream_took(std::string_view, Duration) override {}
   void duplicate(std::string_view) override {}
   void replayed(bool) override {}
-  void misuse() override {}
+  void misuse(std::string_view) override {}
+  void decided_in_memory(std::string_view) override {}
   void near_duplicate(std::string_view) override { ++near; }
   void hinted() override {}
   void unguarded(std::string_view) override {}
@@ -83,6 +84,7 @@ class CountingMetrics final : public GatewayMetrics {
   void disproved_too_late() override {}
   void webhook(std::string_view) override {}
   void dead_letters(std::size_t) override {}
+  void async_dead_letters(std::size_t) override {}
   void compared(std::string_view, const LedgerCounts&, Instant) override {}
 
   std::mutex mutex;

@@ -90,6 +90,8 @@ Task<void> Gateway::observe(Passage& passage) {
     sighting.id.key = digest_of(passage.scope, passage.key, shared_.config.fingerprint_secrets);
   }
   sighting.key_name = passage.line.key;
+  sighting.client = passage.client;
+  sighting.credentials = passage.credentials;
   sighting.method = head.method;
   sighting.path = head.path;
   sighting.query = head.query;

@@ -39,6 +39,15 @@ Task<Expected<OutboxClaimed, std::string>> OutboxDesk::claim(OutboxClaim claim) 
   co_return co_await ask(thread_, std::move(what));
 }
 
+Task<OutboxDesk::Changed> OutboxDesk::change(std::string id, OutboxAction action,
+                                             OutboxAuthor author, OutboxStore::Judge judge) {
+  std::function<Changed()> what = [this, id = std::move(id), action, author = std::move(author),
+                                   judge = std::move(judge)] {
+    return store_.change(id, action, author, judge);
+  };
+  co_return co_await ask(thread_, std::move(what));
+}
+
 Task<Expected<OutboxDesk::Counts, std::string>> OutboxDesk::count() {
   std::function<Expected<Counts, std::string>()> what = [this]() -> Expected<Counts, std::string> {
     const Expected<Instant, std::string> now = store_.time();

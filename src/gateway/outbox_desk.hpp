@@ -28,6 +28,11 @@ class OutboxDesk {
   using Mine = Expected<bool, std::string>;
   Task<Mine> write(OutboxWrite write);
 
+  // See OutboxStore::change. `judge` is called on the desk's thread.
+  using Changed = Expected<OutboxRow, std::string>;
+  Task<Changed> change(std::string id, OutboxAction action, OutboxAuthor author,
+                       OutboxStore::Judge judge);
+
   struct Counts {
     Instant now{};
     std::vector<OutboxCount> counts;

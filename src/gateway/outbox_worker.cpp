@@ -47,6 +47,9 @@ class OutboxWorker::Gate final : public SendGate {
 
   Task<bool> may_send() override {
     const Instant now = worker_.at(sight_);
+    if (marked_) {  // and then the connection turned out to be of no use
+      co_return worker_.clock().now() < deadline_&& ::pawl::may_send(claimed_, lane_.to.rules, now);
+    }
     const Duration lease = lane_.to.rules.timeout + lane_.to.lease;
     const OutboxRow marked = marked_sending(claimed_, now, now + lease);
     // The dedupe_window may have ended while the connection was made.
@@ -56,6 +59,7 @@ class OutboxWorker::Gate final : public SendGate {
       if (mine) {
         lost = !*mine;
         if (*mine) sent = marked;
+        marked_ = *mine;
         // A commit can take longer than the lease that it wrote.
         co_return *mine&& worker_.clock().now() < deadline_;
       }
@@ -74,6 +78,7 @@ class OutboxWorker::Gate final : public SendGate {
   const OutboxRow& claimed_;
   const Sight sight_;
   const BootTime deadline_;
+  bool marked_ = false;
 };
 
 OutboxWorker::OutboxWorker(OutboxWorld world, net::any_io_executor executor)
@@ -173,6 +178,7 @@ Task<bool> OutboxWorker::send(Lane& lane, const OutboxRow& claimed, Sight sight)
                         [this, sight] { return at(sight); });
   http::CallOptions options;
   options.connect_timeout = lane.to.connect_timeout;
+  options.until_close = http::UntilClose::accept;  // that it answered is what counts
   http::UpstreamCall call(lane.pool, request, options);
   Gate gate(*this, lane, claimed, sight, deadline);
   const Record nothing;
@@ -227,6 +233,8 @@ void OutboxWorker::note_store(const std::string& trouble) {
 
 void OutboxWorker::write_log(const OutboxRow& row, const Outcome* outcome, Duration took) {
   LogLine line;
+  line.request_id = row.id;
+  line.scope = row.scope.text;
   line.client = "outbox";
   line.method = row.method;
   line.path = std::string_view(row.path).substr(0, row.path.find('?'));

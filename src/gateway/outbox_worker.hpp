@@ -48,6 +48,9 @@ class OutboxWorker {
   // There may be something new. From any thread.
   void wake();
 
+  // For whoever else works on the same rows, on the same executor.
+  OutboxDesk& desk() { return desk_; }
+
   // Looks how much there is, for the metrics; says what waits for a destination that nobody knows.
   Task<void> count();
 

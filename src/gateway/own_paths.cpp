@@ -1,6 +1,7 @@
 // What the gateway itself answers on the public listener: everything below /_pawl/.
 #include <algorithm>
 
+#include "pawl/core/half_done.hpp"
 #include "src/gateway/key_document.hpp"
 #include "src/gateway/key_path.hpp"
 #include "src/gateway/openapi.hpp"
@@ -80,7 +81,11 @@ Task<Response> Gateway::key_state(Passage& passage, std::string_view escaped_key
   }
   const Key key{unescaped(escaped_key)};
   if (!could_be_key(key)) co_return plain_problem(404, "No such key");
+  passage.scope = scope;
   passage.line.key = log_name(scope, key);
+  passage.scope = scope;
+  passage.key = key;
+  note_credentials(passage);
   if (!shared_.limits.may_look_up(scope, route->policy, clock_.now())) {
     ProblemDetails limited{Problem::rate_limited, "", {}, std::chrono::seconds(1)};
     co_return problem(passage, std::move(limited));
@@ -93,7 +98,9 @@ Task<Response> Gateway::key_state(Passage& passage, std::string_view escaped_key
   if (!*found) co_return plain_problem(404, "No such key");
   const Record& record = **found;
   const Status status = status_of(record);
-  const bool finished = status == Status::completed || status == Status::failed_retryable;
+  const bool kept = is_dead_letter(record) || is_half_done(record);  // however old
+  const bool finished =
+      !kept && (status == Status::completed || status == Status::failed_retryable);
   const bool over =
       finished && engine_.time().known() && engine_.time().at(clock_.now()) >= record.expires_at;
   if (status == Status::expired || (over && record.policy.expired == WhenExpired::tombstone)) {
@@ -104,7 +111,9 @@ Task<Response> Gateway::key_state(Passage& passage, std::string_view escaped_key
   Response response;
   response.status = 200;
   response.headers = {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}};
-  response.body = key_document(record);
+  const bool proven =
+      passage.credentials.empty() || record.policy.credentials == passage.credentials;
+  response.body = key_document(record, proven ? Tell::everything : Tell::status);
   co_return response;
 }
 

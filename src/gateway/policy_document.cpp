@@ -29,6 +29,34 @@ std::string pointers(const std::vector<json::Pointer>& list) {
   return out + "]";
 }
 
+// What becomes of a key by its service's answer, in the order in which the rules are tried.
+std::string service_answers(const Policy& policy) {
+  const char* const refusal = policy.on_refusal == OnRefusal::release
+                                  ? "not executed: the next request with the key executes"
+                                  : "unknown: held until somebody finds out";
+  std::string error;
+  switch (policy.on_server_error) {
+    case OnServerError::hold: error = "unknown: held until somebody finds out"; break;
+    case OnServerError::store: error = "stored and replayed"; break;
+    case OnServerError::retry:
+      error = "not executed: the next request with the key executes; 502 and 504: unknown";
+      break;
+  }
+  if (policy.transactional) error = "what the service committed; else not executed";
+  JsonObject said;
+  said.text("not-executed", "the next request with the key executes")
+      .text("executed", "stored and replayed")
+      .text("unknown", "held until somebody finds out");
+  return JsonObject()
+      .raw("Pawl-Outcome", said.done())
+      .text("401, 408, 421, 425, 429, 503 with Retry-After", refusal)
+      .text("5xx", error)
+      .text("any other", "stored and replayed")
+      .text("none", policy.transactional ? "what the service committed; else not executed"
+                                         : "unknown: held until somebody finds out")
+      .done();
+}
+
 std::string answers(const Policy& policy) {
   return JsonObject()
       .number("key_missing", 400)
@@ -65,6 +93,7 @@ std::string route_rules(const config::Route& route) {
       .number("body_limit_bytes", static_cast<std::int64_t>(policy.body_limit))
       .raw("fingerprint", fingerprint)
       .raw("answers", answers(policy))
+      .raw("service_answers", service_answers(policy))
       .done();
 }
 

@@ -5,12 +5,14 @@
 #include <algorithm>
 
 #include "pawl/core/check.hpp"
+#include "pawl/core/printable.hpp"
 
 namespace pawl::gateway {
 namespace {
 
 // A label with as many values as there are tenants is a leak: from here on they share one.
 constexpr std::size_t scopes_max = 100;
+constexpr const char* other_scopes = "other";
 
 const prometheus::Histogram::BucketBoundaries seconds_buckets{
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30};
@@ -33,7 +35,8 @@ const std::vector<Described>& described() {
        "pawl_reserve_total",
        "decision",
        "Reservations by what was decided",
-       {"created", "replay", "in_progress", "key_misuse", "unknown", "expired"}},
+       {"created", "replay", "in_progress", "key_misuse", "failed_retry", "unknown", "expired",
+        "caller_unproven", "store_restored"}},
       {Counter::store_error,
        "pawl_store_errors_total",
        "kind",
@@ -73,8 +76,8 @@ const std::vector<Described>& described() {
        "pawl_reconcile_total",
        "result",
        "Questions about unknown outcomes by what came of them",
-       {"completed", "not_executed", "refused", "absent", "pending", "failed", "dead",
-        "disproved"}},
+       {"scheduled", "completed", "not_executed", "refused", "absent", "pending", "failed", "dead",
+        "disproved", "contradicted"}},
       {Counter::lease_lost,
        "pawl_leases_lost_total",
        nullptr,
@@ -132,13 +135,14 @@ PrometheusMetrics::PrometheusMetrics(const std::vector<std::string>& routes) {
                     .Name("pawl_store_seconds")
                     .Help("Store operations, waiting for their batch included")
                     .Register(registry_);
-  for (const char* operation : {"reserve", "replace", "find"}) {
+  for (const char* operation : {"reserve", "replace", "find", "count"}) {
     store_[operation] = &store.Add({{"operation", operation}}, seconds_buckets);
   }
   CounterFamily& replays = counters("pawl_replays_total", "Answers given again");
   replays_memory_ = &replays.Add({{"from", "memory"}});
   replays_store_ = &replays.Add({{"from", "store"}});
-  misuse_ = &counters("pawl_key_misuse_total", "Keys reused with another request").Add({});
+  misuse_ = &counters("pawl_key_misuse_total", "Keys reused with another request");
+  by_scope(*misuse_, misuse_by_scope_, other_scopes);
   hints_ = &counters("pawl_hints_total", "Keys that another node said are settled, waited for here")
                 .Add({});
   observed_ = &counters("pawl_observed_total",
@@ -151,15 +155,20 @@ PrometheusMetrics::PrometheusMetrics(const std::vector<std::string>& routes) {
   webhooks_ =
       &counters("pawl_webhooks_total", "Events that providers told, by what became of them");
   for (const char* result :
-       {"kept", "duplicate", "ignored", "bad_signature", "unreadable", "unavailable"}) {
+       {"kept", "duplicate", "ignored", "bad_signature", "unreadable", "unavailable", "foreign"}) {
     webhooks_->Add({{"result", result}});
   }
   duplicates_ = &counters("pawl_duplicates_total", "Requests whose key was there already");
+  by_scope(*duplicates_, duplicates_by_scope_, other_scopes);
   unknown_ = &gauge("pawl_unknown_records", "Records whose outcome nobody knows");
   unknown_oldest_ = &gauge("pawl_unknown_oldest_seconds", "Age of the oldest of them");
+  unreadable_ = &gauge("pawl_unreadable_records",
+                       "Records that the last passes met and could not understand");
   to_resume_ = &gauge("pawl_records_to_resume",
                       "Records whose lease is over and that wait for somebody to resume them");
   dead_ = &gauge("pawl_dead_letters", "Unknown records that nobody is asked about any more");
+  async_dead_ = &gauge("pawl_async_dead_letters",
+                       "Async requests that were accepted and given up after all their attempts");
   ledger_differences_ = &gauges("pawl_ledger_differences",
                                 "What the last comparison with a source's ledger found, by kind");
   ledger_compared_ = &gauges("pawl_ledger_compared_timestamp_seconds",
@@ -215,24 +224,33 @@ void PrometheusMetrics::near_duplicate(std::string_view route) {
 
 void PrometheusMetrics::hinted() { hints_->Increment(); }
 
-void PrometheusMetrics::duplicate(std::string_view scope) {
+prometheus::Counter& PrometheusMetrics::by_scope(CounterFamily& family, Scopes& known,
+                                                 std::string_view scope) {
   const std::lock_guard lock(scopes_mutex_);
-  auto found = scopes_.find(scope);
-  if (found == scopes_.end()) {
-    const std::string label = scopes_.size() < scopes_max ? std::string(scope) : "other";
-    found = scopes_.find(label);
-    if (found == scopes_.end()) {
-      found = scopes_.emplace(label, &duplicates_->Add({{"scope", label}})).first;
-    }
-  }
-  found->second->Increment();
+  const auto found = known.find(scope);
+  if (found != known.end()) return *found->second;
+  const bool full = known.size() > scopes_max;
+  if (full) return *known.find(other_scopes)->second;
+  prometheus::Counter& counter = family.Add({{"scope", printable(scope)}});
+  known.emplace(scope, &counter);
+  return counter;
+}
+
+void PrometheusMetrics::duplicate(std::string_view scope) {
+  by_scope(*duplicates_, duplicates_by_scope_, scope).Increment();
 }
 
 void PrometheusMetrics::replayed(bool from_memory) {
   (from_memory ? replays_memory_ : replays_store_)->Increment();
 }
 
-void PrometheusMetrics::misuse() { misuse_->Increment(); }
+void PrometheusMetrics::misuse(std::string_view scope) {
+  by_scope(*misuse_, misuse_by_scope_, scope).Increment();
+}
+
+void PrometheusMetrics::decided_in_memory(std::string_view decision) {
+  add(Counter::reserve, decision, 1);
+}
 
 void PrometheusMetrics::will_observe(const std::string& route,
                                      const std::vector<std::string_view>& words) {
@@ -256,6 +274,12 @@ void PrometheusMetrics::will_deliver(const std::string& destination) {
     outbox_->Add({{"destination", destination}, {"result", std::string(name)}});
   }
   outbox_breaker_->Add({{"destination", destination}}).Set(0);
+  for (const auto& [status, name] : Names<OutboxStatus>::table) {
+    if (status == OutboxStatus::done) continue;
+    const prometheus::Labels labels{{"destination", destination}, {"status", std::string(name)}};
+    outbox_depth_->Add(labels);
+    outbox_oldest_->Add(labels);
+  }
 }
 
 void PrometheusMetrics::outbox_settled(std::string_view destination, OutboxResult result) {
@@ -299,6 +323,10 @@ void PrometheusMetrics::webhook(std::string_view result) {
 
 void PrometheusMetrics::dead_letters(std::size_t count) { dead_->Set(static_cast<double>(count)); }
 
+void PrometheusMetrics::async_dead_letters(std::size_t count) {
+  async_dead_->Set(static_cast<double>(count));
+}
+
 void PrometheusMetrics::compared(std::string_view source, const LedgerCounts& counts,
                                  Instant ended_at) {
   const std::string name(source);
@@ -320,6 +348,8 @@ void PrometheusMetrics::unknown_records(double count, double oldest_seconds) {
   unknown_->Set(count);
   unknown_oldest_->Set(oldest_seconds);
 }
+
+void PrometheusMetrics::unreadable_records(double count) { unreadable_->Set(count); }
 
 void PrometheusMetrics::waiting_records(double count) { to_resume_->Set(count); }
 

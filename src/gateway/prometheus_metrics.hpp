@@ -42,7 +42,8 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics, public Ou
   void upstream_took(std::string_view route, Duration took) override;
   void duplicate(std::string_view scope) override;
   void replayed(bool from_memory) override;
-  void misuse() override;
+  void misuse(std::string_view scope) override;
+  void decided_in_memory(std::string_view decision) override;
   void near_duplicate(std::string_view route) override;
   void hinted() override;
   void unguarded(std::string_view route) override;
@@ -53,6 +54,7 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics, public Ou
   void disproved_too_late() override;
   void webhook(std::string_view result) override;
   void dead_letters(std::size_t count) override;
+  void async_dead_letters(std::size_t count) override;
   void compared(std::string_view source, const LedgerCounts& counts, Instant ended_at) override;
 
   void outbox_settled(std::string_view destination, OutboxResult result) override;
@@ -61,6 +63,7 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics, public Ou
 
   void store_took(std::string_view operation, Duration took);
   void unknown_records(double count, double oldest_seconds);
+  void unreadable_records(double count);
   void waiting_records(double count);  // for somebody to resume them, as far as a sweep looks
 
   // The text that GET /metrics answers.
@@ -76,6 +79,8 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics, public Ou
     prometheus::Counter* near_duplicates = nullptr;
   };
 
+  using Scopes = std::map<std::string, prometheus::Counter*, std::less<>>;
+
   struct Counted {
     CounterFamily* family = nullptr;
     const char* label = nullptr;  // its name; nullptr: none
@@ -85,6 +90,7 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics, public Ou
   CounterFamily& counters(const char* name, const char* help);
   prometheus::Gauge& gauge(const char* name, const char* help);
   prometheus::Family<prometheus::Gauge>& gauges(const char* name, const char* help);
+  prometheus::Counter& by_scope(CounterFamily& family, Scopes& known, std::string_view scope);
   const Route* route_of(std::string_view name) const;
 
   prometheus::Registry registry_;
@@ -93,7 +99,7 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics, public Ou
   std::map<std::string, prometheus::Histogram*, std::less<>> store_;
   prometheus::Counter* replays_memory_;
   prometheus::Counter* replays_store_;
-  prometheus::Counter* misuse_;
+  CounterFamily* misuse_;
   prometheus::Counter* hints_;
   CounterFamily* observed_;
   prometheus::Counter* observations_dropped_;
@@ -107,11 +113,14 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics, public Ou
   std::mutex outbox_mutex_;
   std::vector<prometheus::Gauge*> outbox_gauges_;  // all that were ever set
   std::mutex scopes_mutex_;
-  std::map<std::string, prometheus::Counter*, std::less<>> scopes_;
+  Scopes duplicates_by_scope_;
+  Scopes misuse_by_scope_;
   prometheus::Gauge* unknown_;
   prometheus::Gauge* unknown_oldest_;
+  prometheus::Gauge* unreadable_;
   prometheus::Gauge* to_resume_;
   prometheus::Gauge* dead_;
+  prometheus::Gauge* async_dead_;
   prometheus::Family<prometheus::Gauge>* ledger_differences_;
   prometheus::Family<prometheus::Gauge>* ledger_compared_;
   prometheus::Gauge* connections_;

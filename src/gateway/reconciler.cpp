@@ -20,7 +20,6 @@ using reconcile::Heard;
 
 constexpr std::size_t active_max = 16;
 constexpr std::size_t rows_max = 100;
-constexpr std::size_t news_max = 100;
 constexpr Duration look_every = 1s;
 constexpr Duration count_every = 2s;
 constexpr Duration reap_every = 1h;
@@ -35,10 +34,6 @@ void rethrow(std::exception_ptr failure) {
 
 // Of a service that has the library in it, on the same store.
 bool is_of_library(const Record& record) { return record.scope.text.starts_with("lib:"); }
-
-bool is_over(const Record& record) {
-  return status_of(record) == Status::completed || status_of(record) == Status::expired;
-}
 
 }  // namespace
 
@@ -155,6 +150,9 @@ Task<void> Reconciler::work_on(Record record) {
   Cases::Taking taking;
   taking.id = CaseId{record.scope, record.key, record.fence};
   taking.subject = inquiry.subject;
+  taking.resource =
+      record.resource_id.empty() ? "" : reconcile::resource_subject(record.resource_id);
+  taking.began_at = reconcile::attempt_of(record).began_at.value_or(Instant{});
   taking.source = inquiry.source == nullptr ? std::string() : inquiry.source->name;
   taking.now = inquiry.asked_at;
   const Duration timeout = inquiry.source == nullptr ? Duration{0} : inquiry.source->timeout;
@@ -196,90 +194,18 @@ Task<void> Reconciler::skip(const Record& record) {
 }
 
 Task<void> Reconciler::inquire(Inquiry& inquiry) {
-  co_await tell_what_comes_too_late(inquiry.record, inquiry.subject);
-  const bool told = co_await settle_by_event(inquiry.record, inquiry.subject, inquiry.taken.id);
-  if (told) co_return;
+  const std::optional<std::vector<WebhookEvent>> events =
+      co_await events_about(inquiry.record, &inquiry.taken);
+  if (events) {
+    const ByEvent told = co_await settle_by_event(inquiry.record, inquiry.taken.id, *events);
+    if (told == ByEvent::settled) co_return;
+  }
   const bool late = co_await settle_by_late_answer(inquiry);
   if (late) co_return;
   std::string heard;
   Heard kind = Heard::nothing;
   const bool settled = co_await settle_by_asking(inquiry, heard, kind);
   if (!settled) co_await go_on(inquiry, kind, heard);
-}
-
-Task<bool> Reconciler::settle_by_event(const Record& record, const std::string& subject,
-                                       const CaseId& id) {
-  const std::function find = [&](Cases& cases) { return cases.events_of(subject); };
-  const Cases::Result<std::vector<WebhookEvent>> events =
-      co_await desk_.ask<std::vector<WebhookEvent>>(find);
-  if (!events) {
-    trouble(events.error());
-    co_return false;
-  }
-  std::vector<reconcile::KeptEvent> kept;
-  for (const WebhookEvent& event : *events) {
-    kept.push_back({event.is_final, event.happened_at, event.received_at});
-  }
-  const std::optional<std::size_t> best = reconcile::decisive(kept, record.created_at);
-  if (!best) co_return false;
-  const WebhookEvent& event = (*events)[*best];
-  const Finding finding = FoundCompleted{event.response};
-  const std::string reason = "its webhook event " + event.id + " says so";
-  const Settled settled = co_await settle(record, id, finding, event.source, reason);
-  if (settled == Settled::not_yet) co_return false;
-  if (settled == Settled::by_us && released_by_finding(record)) {
-    shared_.metrics.reconciled("disproved");
-    shared_.log.say("error", "reconciliation: key " + log_name(record.scope, record.key) +
-                                 " had been found not executed, and the webhook event " + event.id +
-                                 " proves that it was. Nobody had retried it yet. Is"
-                                 " visibility_window too short?");
-  }
-  const std::string as = settled == Settled::by_us ? "resolved" : "too late";
-  const std::function mark = [&](Cases& cases) { return cases.applied(event, as); };
-  const Cases::Result<Done> marked = co_await desk_.ask<Done>(mark);
-  if (!marked) trouble(marked.error());
-  co_return true;
-}
-
-// Each event once. It goes on to count as a proof: should the later owner's outcome be in doubt,
-// it says that the effect is there.
-Task<void> Reconciler::tell_what_comes_too_late(const Record& record, const std::string& subject) {
-  const std::function find_events = [&](Cases& cases) { return cases.events_of(subject); };
-  const Cases::Result<std::vector<WebhookEvent>> events =
-      co_await desk_.ask<std::vector<WebhookEvent>>(find_events);
-  const auto waits = [](const WebhookEvent& event) {
-    return event.is_final && event.applied_as.empty();
-  };
-  if (!events || std::ranges::none_of(*events, waits)) co_return;
-  const std::function find_audit = [&](Cases& cases) {
-    return cases.audit_of(record.scope, record.key);
-  };
-  const Cases::Result<std::vector<AuditRow>> audit =
-      co_await desk_.ask<std::vector<AuditRow>>(find_audit);
-  if (!audit) co_return;
-  std::vector<reconcile::Release> releases;
-  for (const AuditRow& row : *audit) {
-    const bool released =
-        row.entry.action == "resolve" && row.after == to_text(Status::failed_retryable);
-    if (released) releases.push_back({row.fence, row.at});
-  }
-  for (const WebhookEvent& event : *events) {
-    const reconcile::KeptEvent kept{event.is_final, event.happened_at, event.received_at};
-    if (!waits(event) || !reconcile::proves_too_late(kept, releases, record)) continue;
-    shared_.metrics.reconciled("disproved");
-    shared_.metrics.disproved_too_late();
-    shared_.log.say("error", "reconciliation: key " + log_name(record.scope, record.key) +
-                                 " may have been executed twice: it was found not executed and"
-                                 " taken over, and the webhook event " +
-                                 event.id +
-                                 " says that it had been executed before. The record was not"
-                                 " touched");
-    const std::function mark = [&](Cases& cases) {
-      return cases.applied(event, "too late: released and taken over");
-    };
-    const Cases::Result<Done> marked = co_await desk_.ask<Done>(mark);
-    if (!marked) trouble(marked.error());
-  }
 }
 
 Task<bool> Reconciler::settle_by_late_answer(const Inquiry& inquiry) {
@@ -309,15 +235,10 @@ Task<bool> Reconciler::settle_by_late_answer(const Inquiry& inquiry) {
   co_return settled != Settled::not_yet;
 }
 
-Task<Outcome> Reconciler::ask(const Inquiry& inquiry) {
+Task<Outcome> Reconciler::ask(const Inquiry& inquiry, std::string target) {
   const config::Source& source = *inquiry.source;
-  reconcile::Subject subject;
-  subject.key = inquiry.record.key.text;
-  subject.scope = inquiry.record.scope.text;
-  subject.resource_id = inquiry.record.resource_id;
-  subject.derived_key = inquiry.subject;
   http::UpstreamPool& pool = *pools_.at(source.name);
-  Question question(source, reconcile::fill_url(source.target, subject), pool.authority());
+  Question question(source, std::move(target), pool.authority());
   http::CallOptions options;
   options.connect_timeout = source.timeout;
   http::UpstreamCall call(pool, question, options);
@@ -339,19 +260,32 @@ Task<bool> Reconciler::settle_by_asking(Inquiry& inquiry, std::string& heard, He
     heard = "the source is asked by {resource_id}, and the record has none";
     co_return false;
   }
+  const reconcile::Subject subject{inquiry.record.key.text, inquiry.record.scope.text,
+                                   inquiry.record.resource_id, inquiry.subject};
+  Expected<std::string, std::string> target = reconcile::fill_url(source->target, subject);
+  if (!target) {
+    inquiry.hopeless = true;
+    heard = "the source is not asked: " + target.error();
+    co_return false;
+  }
   inquiry.asked_at = now();
-  const Outcome outcome = co_await ask(inquiry);
+  const Outcome outcome = co_await ask(inquiry, std::move(*target));
   if (const auto* none = std::get_if<NotSent>(&outcome)) heard = "not asked: " + none->why;
   if (const auto* lost = std::get_if<Lost>(&outcome)) heard = "no answer: " + lost->why;
   const auto* answer = std::get_if<Answered>(&outcome);
   if (answer == nullptr) co_return false;
   const config::RoutePolicy& policy = policy_of(inquiry.record);
   const SettleOptions options{policy.response_bytes_max, policy.resource_type, policy.resource_id};
-  const reconcile::Subject subject{inquiry.record.key.text, inquiry.record.scope.text,
-                                   inquiry.record.resource_id, inquiry.subject};
   const reconcile::Judgement judgement =
       reconcile::judge(source->rules, answer->response, subject, options);
   if (const auto* found = std::get_if<reconcile::Found>(&judgement)) {
+    const int status = found->response.status;
+    if (!reconcile::is_its_answer(inquiry.record, source->patience, status, inquiry.asked_at)) {
+      heard = "answered " + std::to_string(answer->response.status) +
+              ": a refusal that may be an earlier attempt's";
+      kind = Heard::still;
+      co_return false;
+    }
     const Finding finding = FoundCompleted{found->response};
     const std::string reason =
         "asked, it answered " + std::to_string(answer->response.status) + ": there it is";
@@ -380,7 +314,7 @@ Task<void> Reconciler::go_on(const Inquiry& inquiry, Heard kind, const std::stri
                                      inquiry.taken.absent, inquiry.asked_at};
   reconcile::Step step = reconcile::next_step(inquiry.record, patience, progress, kind, now(),
                                               entropy_.below(1U << 30U));
-  if (inquiry.source == nullptr) step.what = reconcile::Step::What::give_up;
+  if (inquiry.source == nullptr || inquiry.hopeless) step.what = reconcile::Step::What::give_up;
   using What = reconcile::Step::What;
   if (step.what == What::release) {
     const Finding finding = FoundNotExecuted{};
@@ -421,6 +355,7 @@ Task<Reconciler::Settled> Reconciler::settle(const Record& record, const CaseId&
   const std::string actor = "reconciler";
   const std::string why = source + ": " + reason;
   const std::optional<Fence> about = record.fence;
+  const std::int64_t epoch = shared_.cache.epoch();
   const Expected<Record, ResolveFailure> resolved =
       co_await engine_.resolve(record.scope, record.key, finding, actor, why, about);
   CaseChange change;
@@ -429,7 +364,7 @@ Task<Reconciler::Settled> Reconciler::settle(const Record& record, const CaseId&
   if (resolved) {
     if (!completes) change.state = CaseState::released;
     change.note = note_of(id, source, completes ? "completed" : "not_executed", reason);
-    shared_.cache.keep(*resolved, request_id(*resolved));
+    shared_.cache.keep(*resolved, request_id(*resolved), epoch);
     shared_.hints.say(Hints::name_of(record.scope, record.key));
   } else {
     const auto* refusal = std::get_if<ResolveRefusal>(&resolved.error());
@@ -454,69 +389,9 @@ Task<void> Reconciler::postpone(const Record& record, Instant until) {
   const auto* doubt = std::get_if<Unknown>(&record.state);
   if (doubt == nullptr) co_return;
   Record next = record;
-  next.state = Unknown{.reconcile_after = until, .locked_until = doubt->locked_until};
+  std::get<Unknown>(next.state).reconcile_after = until;
   Replacement change{std::move(next), guard_of(record), std::nullopt};
   static_cast<void>(co_await store_.replace_one(std::move(change)));
-}
-
-// Events that came for records that are in doubt already.
-Task<void> Reconciler::hear_news() {
-  if (!engine_.time().known() || !engine_.time().trusted()) co_return;
-  const std::function find = [](Cases& cases) { return cases.with_news(news_max); };
-  const Cases::Result<std::vector<Case>> news = co_await desk_.ask<std::vector<Case>>(find);
-  if (!news) {
-    trouble(news.error());
-    co_return;
-  }
-  for (const Case& about : *news) {
-    if (stopped_) co_return;
-    const StoreResult<std::optional<Record>> found =
-        co_await store_.find(about.id.scope, about.id.key);
-    if (!found) co_return;
-    const Record* const record = *found ? &**found : nullptr;
-    const bool open = record != nullptr &&
-                      (status_of(*record) == Status::unknown || released_by_finding(*record));
-    bool settled = false;
-    if (record != nullptr) co_await tell_what_comes_too_late(*record, about.subject);
-    if (open) {
-      const CaseId id{record->scope, record->key, record->fence};
-      settled = co_await settle_by_event(*record, about.subject, id);
-    }
-    // An owner is at it: its own answer comes first, and if there is none, the event's turn.
-    const bool waits = record != nullptr && (status_of(*record) == Status::in_progress ||
-                                             status_of(*record) == Status::pending);
-    if (!settled && !waits) co_await close_news(about, open ? record : nullptr);
-    // Where a later owner has settled it, another event may yet say what the earlier one did.
-    const bool same_owner = record != nullptr && record->fence == about.id.fence;
-    if (!settled && same_owner && is_over(*record)) {
-      CaseChange change;
-      change.state = CaseState::closed;
-      change.next_at = now();
-      change.note = note_of(about.id, "webhook", "refused",
-                            "the record was settled already when the event came");
-      static_cast<void>(co_await note(about.id, std::move(change)));
-    }
-  }
-}
-
-// Events that changed nothing are not looked at again. `record`: it is still in doubt, and none of
-// them is about this life of its key.
-Task<void> Reconciler::close_news(const Case& about, const Record* record) {
-  const std::string subject = about.subject;
-  const std::function find = [&](Cases& cases) { return cases.events_of(subject); };
-  const Cases::Result<std::vector<WebhookEvent>> events =
-      co_await desk_.ask<std::vector<WebhookEvent>>(find);
-  if (!events) co_return;
-  for (const WebhookEvent& event : *events) {
-    if (!event.is_final || !event.applied_as.empty()) continue;
-    const std::vector<reconcile::KeptEvent> one{
-        {event.is_final, event.happened_at, event.received_at}};
-    const bool may_count = record != nullptr && reconcile::decisive(one, record->created_at);
-    if (may_count) continue;  // the store could not be told this time
-    const std::function mark = [&](Cases& cases) { return cases.applied(event, "too late"); };
-    const Cases::Result<Done> marked = co_await desk_.ask<Done>(mark);
-    if (!marked) co_return;
-  }
 }
 
 // Counts the dead letters, and now and then forgets what is long over.
@@ -531,6 +406,9 @@ Task<void> Reconciler::tidy() {
   }
   last_trouble_.clear();
   shared_.metrics.dead_letters(*dead);
+  const std::function count_async = [](Cases& cases) { return cases.count_async_dead(); };
+  const Cases::Result<std::size_t> given_up = co_await desk_.ask<std::size_t>(count_async);
+  if (given_up) shared_.metrics.async_dead_letters(*given_up);
   for (auto& [name, pool] : pools_) pool->prune();
   if (clock_.now() < reap_at_ || !engine_.time().trusted()) co_return;
   reap_at_ = clock_.now() + reap_every;

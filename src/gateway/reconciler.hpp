@@ -43,20 +43,48 @@ class Reconciler {
     std::string subject;
     Case taken;
     Instant asked_at{};
+    bool hopeless = false;  // its source cannot be asked about this one
   };
 
   Task<void> look();
-  Task<void> hear_news();
   Task<void> tidy();
   Task<void> work_on(Record record);
   Task<void> inquire(Inquiry& inquiry);
-  // True: it is settled, by this or by somebody else.
-  Task<bool> settle_by_event(const Record& record, const std::string& subject, const CaseId& id);
+
+  // Events: reconciler_events.cpp.
+  Task<void> hear_news();
+  // False: the store could not be asked.
+  Task<bool> hear(const WebhookEvent& event);
+  // The cases that an event under this subject, told by this source, may be about.
+  Task<std::optional<std::vector<Case>>> bearers(const std::string& subject,
+                                                 const std::string& source);
+  // What it is to be marked as: empty, it is by now. Nothing: it waits.
+  Task<std::optional<std::string>> hear_about(const WebhookEvent& event, const Record& record,
+                                              const Case* about);
+  // All that were told about it by somebody who may. Nothing: they could not be asked for.
+  Task<std::optional<std::vector<WebhookEvent>>> events_about(const Record& record,
+                                                              const Case* about);
+  enum class ByEvent {
+    settled,  // by this or by somebody else
+    nothing,  // none of them decides
+    not_yet,  // the store could not be told
+  };
+  Task<ByEvent> settle_by_event(const Record& record, const CaseId& id,
+                                const std::vector<WebhookEvent>& events);
   // Alarms where an event proves that what was released and taken over had happened.
-  Task<void> tell_what_comes_too_late(const Record& record, const std::string& subject);
+  Task<bool> comes_too_late(const WebhookEvent& event, const Record& record);
+  // What is stored stays; where the event says otherwise, that is told. What it is marked as.
+  Task<std::string> compare_with_stored(const WebhookEvent& event, const Record& record,
+                                        const Case* about, const std::vector<WebhookEvent>& events);
+  Task<bool> put_off(const WebhookEvent& event, Instant later);
+  Task<bool> mark(const WebhookEvent& event, const std::string& as);
+  // Only of records whose route names it, in scopes that it may speak for.
+  [[nodiscard]] bool may_speak(const std::string& source, const Record& record,
+                               const Case* about) const;
+
   Task<bool> settle_by_late_answer(const Inquiry& inquiry);
   Task<bool> settle_by_asking(Inquiry& inquiry, std::string& heard, reconcile::Heard& kind);
-  Task<Outcome> ask(const Inquiry& inquiry);
+  Task<Outcome> ask(const Inquiry& inquiry, std::string target);
   // Resolves, and closes the case.
   enum class Settled {
     by_us,
@@ -68,7 +96,6 @@ class Reconciler {
   Task<void> go_on(const Inquiry& inquiry, reconcile::Heard kind, const std::string& heard);
   Task<bool> is_left_to_others(const Record& record);
   Task<void> skip(const Record& record);
-  Task<void> close_news(const Case& about, const Record* record);
   Task<void> postpone(const Record& record, Instant until);
   Task<bool> note(const CaseId& id, CaseChange change);
 

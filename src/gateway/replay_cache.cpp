@@ -15,7 +15,7 @@ std::string name_of(const Scope& scope, const Key& key) {
 std::size_t bytes_of(const Cached& cached, const std::string& name) {
   constexpr std::size_t nodes = 256;  // list node, map node, shared_ptr block
   std::size_t bytes = nodes + sizeof(Cached) + 2 * name.size() + cached.fingerprint.text.size() +
-                      cached.request_id.size();
+                      cached.request_id.size() + cached.credentials.size();
   for (const Header& header : cached.response.headers) {
     bytes += sizeof(Header) + header.name.size() + header.value.size();
   }
@@ -42,12 +42,13 @@ std::shared_ptr<const Cached> ReplayCache::find(const Scope& scope, const Key& k
   return found->second->cached;
 }
 
-void ReplayCache::keep(const Record& record, std::string request_id) {
+void ReplayCache::keep(const Record& record, std::string request_id, std::int64_t epoch) {
   const auto* completed = std::get_if<Completed>(&record.state);
   if (completed == nullptr || shard_bytes_max_ == 0) return;
   auto cached = std::make_shared<Cached>();
   cached->fingerprint = record.fingerprint;
   cached->rules = record.policy.fingerprint;
+  cached->credentials = record.policy.credentials;
   cached->response = completed->response;
   cached->request_id = std::move(request_id);
   cached->expires_at = record.expires_at;
@@ -59,6 +60,8 @@ void ReplayCache::keep(const Record& record, std::string request_id) {
 
   Shard& shard = shard_of(entry.name);
   const std::lock_guard lock(shard.mutex);
+  // Under the lock: whoever raises it empties this shard afterwards, or has done so already.
+  if (epoch != epoch_) return;
   const auto old = shard.by_name.find(entry.name);
   if (old != shard.by_name.end()) {
     const auto place = old->second;
@@ -74,6 +77,17 @@ void ReplayCache::keep(const Record& record, std::string request_id) {
     shard.bytes -= last.bytes;
     shard.by_name.erase(last.name);
     shard.recent.pop_back();
+  }
+}
+
+// Answers of the store may overtake each other: the highest counts.
+void ReplayCache::hear(std::int64_t epoch) {
+  std::int64_t before = epoch_;
+  while (before < epoch) {
+    if (epoch_.compare_exchange_weak(before, epoch)) {
+      clear();
+      return;
+    }
   }
 }
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -18,6 +20,7 @@ namespace pawl::gateway {
 struct Cached {
   Fingerprint fingerprint;
   FingerprintRules rules;
+  std::string credentials;  // whose it is where no caller was chosen
   StoredResponse response;
   std::string request_id;
   Instant expires_at;
@@ -29,10 +32,14 @@ class ReplayCache {
   explicit ReplayCache(std::size_t bytes_max);
 
   [[nodiscard]] std::shared_ptr<const Cached> find(const Scope& scope, const Key& key);
-  // Only completed records are kept; anything else is ignored.
-  void keep(const Record& record, std::string request_id);  // its own
-  // All of it: something was purged.
-  void clear();
+  // Only completed records are kept; anything else is ignored. `epoch`: what epoch() was before the
+  // record was read or written. Where something was purged since, it may have been this.
+  void keep(const Record& record, std::string request_id, std::int64_t epoch);
+
+  // The store's purge epoch, as far as this node has heard.
+  [[nodiscard]] std::int64_t epoch() const { return epoch_; }
+  // What the store said: a new one empties the cache, also of what is just being kept.
+  void hear(std::int64_t epoch);
   [[nodiscard]] std::size_t bytes() const;
 
  private:
@@ -50,7 +57,9 @@ class ReplayCache {
   static constexpr std::size_t shard_count = 16;
 
   Shard& shard_of(const std::string& name);
+  void clear();
 
+  std::atomic<std::int64_t> epoch_ = 0;
   const std::size_t shard_bytes_max_;
   std::array<Shard, shard_count> shards_;
 };

@@ -2,11 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 
 #include "pawl/core/digits.hpp"
 #include "pawl/core/json.hpp"
+#include "pawl/core/printable.hpp"
 
 namespace pawl::gateway {
 namespace {
@@ -49,7 +51,9 @@ void append_json(std::string& out, const LogLine& line) {
   add_json(out, "method", line.method);
   add_json(out, "path", line.path);
   add_json(out, "route", line.route);
+  add_json(out, "scope", line.scope);
   add_json(out, "key_hash", line.key);
+  add_json(out, "execution", line.execution);
   add_json(out, "decision", line.decision);
   add_json(out, "evidence", line.evidence);
   add_json(out, "trouble", line.trouble);
@@ -61,10 +65,25 @@ void append_json(std::string& out, const LogLine& line) {
   out.append("}\n");
 }
 
+// A value ends where it ends: in quotes if it has a blank or a sign of ours in it.
+void append_value(std::string& out, std::string_view text) {
+  const auto is_plain = [](char c) {
+    return c > 0x20 && c < 0x7F && c != '=' && c != '"' && c != '(' && c != ')';
+  };
+  if (std::ranges::all_of(text, is_plain)) {
+    out.append(text);
+    return;
+  }
+  out += '"';
+  for (const char c : printable(text)) out.append(c == '"' ? "\\" : "").append(1, c);
+  out += '"';
+}
+
 void append_text(std::string& out, const LogLine& line) {
   append_timestamp(out);
   append_digits(out.append(" "), line.status);
-  out.append(" ").append(line.method).append(" ").append(line.path);
+  append_value(out.append(" "), line.method);
+  append_value(out.append(" "), line.path);
   append_milliseconds(out.append(" "), line.took);
   out.append("ms");
   if (line.upstream_took.count() > 0) {
@@ -72,15 +91,17 @@ void append_text(std::string& out, const LogLine& line) {
     out.append("ms");
   }
   const auto add = [&](std::string_view name, std::string_view value) {
-    if (!value.empty()) out.append(" ").append(name).append("=").append(value);
+    if (!value.empty()) append_value(out.append(" ").append(name).append("="), value);
   };
   add("decision", line.decision);
   add("evidence", line.evidence);
+  add("scope", line.scope);
   add("key", line.key);
+  add("execution", line.execution);
   add("route", line.route);
   add("client", line.client);
   add("id", line.request_id);
-  if (!line.trouble.empty()) out.append(" (").append(line.trouble).append(")");
+  if (!line.trouble.empty()) out.append(" (").append(printable(line.trouble)).append(")");
   out.append("\n");
 }
 
@@ -106,19 +127,33 @@ void RequestLog::append(std::string_view text) {
 void RequestLog::write(const LogLine& line) {
   std::string text;
   text.reserve(line_bytes_usual);
-  format_ == config::LogFormat::json ? append_json(text, line) : append_text(text, line);
+  if (format_ == config::LogFormat::json) {
+    append_json(text, line);
+    text = printable_json(std::move(text));
+  } else {
+    append_text(text, line);
+  }
   append(text);
 }
 
-void RequestLog::say(std::string_view level, std::string_view what) {
+void RequestLog::say(std::string_view level, std::string_view what, const Named& values) {
   std::string text;
   if (format_ == config::LogFormat::json) {
     append_timestamp(text.append("{\"time\":\""));
     text.append("\",\"level\":").append(json::quote(level));
-    text.append(",\"message\":").append(json::quote(what)).append("}\n");
+    text.append(",\"message\":").append(json::quote(what));
+    for (const auto& [name, value] : values) add_json(text, name, value);
+    text.append("}\n");
+    text = printable_json(std::move(text));
   } else {
     append_timestamp(text);
-    text.append(" ").append(level).append(": ").append(what).append("\n");
+    text.append(" ").append(level).append(": ").append(printable(what));
+    for (const auto& [name, value] : values) {
+      const bool one_word = value.find_first_of(" \"") == std::string::npos;
+      text.append(" ").append(name).append("=");
+      text.append(printable(one_word ? value : json::quote(value)));
+    }
+    text.append("\n");
   }
   append(text);
   flush();

@@ -1,5 +1,6 @@
 // One line per request: what was asked, what was decided, how far it got, how long it took. Never a
-// key, a credential, a query or a body.
+// key, a credential, a query or a body. `pawl explain --hash` and `--request-id` lead from a line
+// to the record. What came from outside cannot begin a line, end a value or drive a terminal.
 #pragma once
 
 #include <cstdio>
@@ -7,6 +8,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "pawl/core/time.hpp"
 #include "src/config/config.hpp"
@@ -14,12 +17,14 @@
 namespace pawl::gateway {
 
 struct LogLine {
-  std::string_view request_id;
+  std::string_view request_id;  // of this request alone
   std::string_view client;
   std::string_view method;
   std::string_view path;
   std::string_view route;
+  std::string_view scope;     // whose key
   std::string key;            // its short hash; empty: none
+  std::string execution;      // the request whose answer was given again, or stands in the way
   std::string_view decision;  // created, replay, ...; empty: not guarded
   std::string_view evidence;  // not_sent, sent, answered; empty: nothing was to be sent
   std::string trouble;        // what went wrong, in our words; outlives whoever says it
@@ -36,7 +41,10 @@ class RequestLog {
 
   void write(const LogLine& line);
   // About the program itself: "draining", "store is back", ...
-  void say(std::string_view level, std::string_view what);
+  void say(std::string_view level, std::string_view what) { say(level, what, {}); }
+  // The same with what is to be found by name: "starting store=... routes=3".
+  using Named = std::vector<std::pair<std::string_view, std::string>>;
+  void say(std::string_view level, std::string_view what, const Named& values);
   void flush();
 
  private:

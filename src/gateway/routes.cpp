@@ -26,15 +26,11 @@ std::string_view next_segment(std::string_view& rest) {
   return segment;
 }
 
-bool is_variable(const std::string& segment) {
-  return segment.size() > 2 && segment.front() == '{' && segment.back() == '}';
-}
-
-bool fits(const std::vector<std::string>& segments, bool any_rest, std::string_view path) {
+bool fits_as_sent(const std::vector<std::string>& segments, bool any_rest, std::string_view path) {
   for (const std::string& wanted : segments) {
     if (path.empty()) return false;
     const std::string_view segment = next_segment(path);
-    if (is_variable(wanted) ? segment.empty() : segment != wanted) return false;
+    if (config::is_variable(wanted) ? segment.empty() : segment != wanted) return false;
   }
   return any_rest ? !path.empty() : path.empty();
 }
@@ -67,6 +63,8 @@ Routes::Routes(const config::Config& config) : routes_(config.routes) {
   for (const config::Route& route : routes_) {
     Pattern pattern;
     pattern.route = &route;
+    pattern.canonical = config::canonical_pattern(route.path);
+    if (!config::is_plainly_canonical(route.path)) plainly_canonical_ = false;
     std::string_view rest = route.path;
     while (!rest.empty()) {
       const std::string_view segment = next_segment(rest);
@@ -80,17 +78,30 @@ Routes::Routes(const config::Config& config) : routes_(config.routes) {
   }
 }
 
-const config::Route& Routes::find(std::string_view method, std::string_view path) const {
-  if (patterns_.empty()) return fallback_;
+const config::Route& Routes::find_as_sent(std::string_view method, std::string_view path) const {
   const bool escaped = path.find('%') != std::string_view::npos;
   const std::string plain = escaped ? plain_path(path) : std::string();
   if (escaped) path = plain;
   for (const Pattern& pattern : patterns_) {
     const config::Route& route = *pattern.route;
     if (route.method != "*" && route.method != method) continue;
-    if (path.starts_with('/') && fits(pattern.segments, pattern.any_rest, path)) return route;
+    if (fits_as_sent(pattern.segments, pattern.any_rest, path)) return route;
   }
   return fallback_;
+}
+
+RouteMatch Routes::find(std::string_view method, std::string_view path) const {
+  if (patterns_.empty() || !path.starts_with('/')) return {fallback_, false};
+  const config::Route& as_sent = find_as_sent(method, path);
+  if (plainly_canonical_ && config::is_plainly_canonical(path)) return {as_sent, false};
+  const std::string canonical = config::canonical_path(path);
+  const auto found = std::ranges::find_if(patterns_, [&](const Pattern& pattern) {
+    const config::Route& route = *pattern.route;
+    return (route.method == "*" || route.method == method) &&
+           config::fits(pattern.canonical, canonical);
+  });
+  const config::Route& route = found == patterns_.end() ? fallback_ : *found->route;
+  return {route, &route != &as_sent};
 }
 
 const config::Route* Routes::named(std::string_view name) const {

@@ -5,30 +5,41 @@
 #include <string_view>
 #include <vector>
 
+#include "src/config/canonical_path.hpp"
 #include "src/config/config.hpp"
 
 namespace pawl::gateway {
 
-// First match wins. Paths are compared as sent, except that an escaped letter, digit, '-', '.', '_'
-// or '~' equals itself: both spellings reach the same handler everywhere.
+struct RouteMatch {
+  const config::Route& route;
+  bool disputed = false;  // as sent, the path would have another route: it changes nothing safely
+};
+
+// First match wins, by the canonical path. As sent, a path is compared byte by byte, except that an
+// escaped letter, digit, '-', '.', '_' or '~' equals itself.
 class Routes {
  public:
   explicit Routes(const config::Config& config);
 
   // The route, or one named "default" with the policy of [policy].
-  [[nodiscard]] const config::Route& find(std::string_view method, std::string_view path) const;
+  [[nodiscard]] RouteMatch find(std::string_view method, std::string_view path) const;
   [[nodiscard]] const config::Route* named(std::string_view name) const;
   [[nodiscard]] const config::Route& fallback() const { return fallback_; }
 
  private:
   struct Pattern {
     const config::Route* route = nullptr;
-    std::vector<std::string> segments;  // "{name}" is any one segment
+    std::vector<std::string> segments;  // as written; "{name}" is any one segment
     bool any_rest = false;              // ends in "*"
+    config::PathPattern canonical;
   };
+
+  [[nodiscard]] const config::Route& find_as_sent(std::string_view method,
+                                                  std::string_view path) const;
 
   const std::vector<config::Route>& routes_;
   std::vector<Pattern> patterns_;
+  bool plainly_canonical_ = true;  // each route's path, as written
   config::Route fallback_;
 };
 

@@ -1,8 +1,10 @@
-// What one scope may ask of this node: new keys a second, keys at work at once, lookups a second,
-// and answers to be kept although they were refused.
+// What one scope may ask of this node: new keys a second, lookups a second, and answers to be kept
+// although they were refused. And how many keys it may have open, on all nodes: those are counted
+// in the store, now and then, and in between by what this node begins and ends.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -14,11 +16,34 @@ namespace pawl::gateway {
 
 class ScopeLimits {
  public:
-  enum class Verdict { granted, too_fast, too_many };
+  enum class Verdict {
+    granted,
+    too_fast,
+    too_many,
+    count_first,  // ask the store how many there are, tell `counted`, and start again
+  };
+  struct Start {
+    Verdict verdict = Verdict::granted;
+    std::int64_t mark = 0;  // for `counted`
+  };
+  // What became of what was granted.
+  enum class Ended {
+    nothing_new,  // it was there already, or could not be reserved
+    over,         // executed, and its key is not open any more
+    still_open,   // it waits for a worker, or nobody knows what became of it
+  };
 
-  // Before a reservation. Granted: `finished` must follow, with whether it was new work after all.
-  Verdict start(const Scope& scope, const config::RoutePolicy& policy, BootTime now);
-  void finished(const Scope& scope, const config::RoutePolicy& policy, bool was_new_work);
+  // Before a reservation. Granted: `finished` must follow.
+  Start start(const Scope& scope, const config::RoutePolicy& policy, BootTime now);
+  // The same once it was counted for this very request: never `count_first`.
+  Start start_counted(const Scope& scope, const config::RoutePolicy& policy, BootTime now);
+  void finished(const Scope& scope, const config::RoutePolicy& policy, Ended how);
+
+  // What the store has said: so many are open. `mark`: of the verdict that asked for it.
+  void counted(const Scope& scope, std::size_t active, std::int64_t mark, BootTime now);
+  void not_counted(const Scope& scope);
+  // A worker of this node has ended what was open.
+  void closed(const Scope& scope);
 
   bool may_look_up(const Scope& scope, const config::RoutePolicy& policy, BootTime now);
   // Whatever the policy: nobody needs many, and each is a row that outlives its key.
@@ -37,10 +62,20 @@ class ScopeLimits {
     Bucket new_keys;
     Bucket lookups;
     Bucket evidence;
-    std::size_t active = 0;
+    std::size_t at_work = 0;    // granted here and not finished
+    std::int64_t opened = 0;    // here, less those that were closed here
+    bool known = false;         // the store was asked
+    bool counting = false;      // it is being asked
+    std::int64_t in_store = 0;  // as it said
+    std::int64_t mark = 0;      // `opened` when it was asked
+    BootTime counted_at{};
     BootTime used_at{};
+
+    // At least those that are at work here: a reservation may be under way.
+    [[nodiscard]] std::int64_t active() const;
   };
 
+  Start start_work(Usage& usage, const config::RoutePolicy& policy, BootTime now);
   Usage& usage_of(const Scope& scope, BootTime now);
   void forget_idle(BootTime now);
 

@@ -1,21 +1,57 @@
 // How scopes are made, as a text that is kept in the store.
 //
 // A scope is part of every key's identity. A configuration that makes scopes in another way makes
-// every live key new, and every retry of yesterday's payment a payment of today.
+// live keys new, and every retry of yesterday's payment a payment of today.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "src/config/config.hpp"
+#include "src/gateway/routes.hpp"
 
 namespace pawl::gateway {
 
-// One line per fact: whom the caller is known by, and which routes bind keys to themselves.
+// One line per fact: whom the caller is known by, which routes bind keys to themselves, what each
+// route takes, and for how long keys live that were made under it.
 std::string scope_rule(const config::Config& config);
 
-// Nothing, or which line of `stored` the new rule contradicts. Routes that come or go do not.
+// Nothing, or which fact of `stored` the new rule contradicts: under the new one, keys that were
+// made by it would be new. A route that binds keys to itself may not go; a route that passes
+// everything on contradicts nothing, that being said plainly in the configuration.
 std::optional<std::string> contradiction(std::string_view stored, std::string_view rule);
+
+// Facts that are no longer in force, each with the time until which keys that it made may live
+// (seconds since 1970): a text too. Nothing, or which of them the new rule contradicts though
+// `stored`, the one in force, does not: what was given up already is not lost again.
+std::optional<std::string> old_contradiction(std::string_view history, std::string_view stored,
+                                             std::string_view rule, std::int64_t now);
+// The history once `rule` has taken the place of `stored`.
+std::string history_after(std::string_view history, std::string_view stored, std::string_view rule,
+                          std::int64_t now);
+
+// What facts alone do not say: where routes come, go or take something else, a request may be
+// another route's, and its key then another key. The keys that are there tell.
+class Moved {
+ public:
+  Moved(std::string_view stored, const config::Config& now);
+  Moved(const Moved&) = delete;
+  Moved& operator=(const Moved&) = delete;
+
+  // Can it be at all? No: nobody need look.
+  [[nodiscard]] bool possible() const { return possible_; }
+  // Which key would be new, of a record in the store; nothing where a retry would find it, or would
+  // not have found it under `stored` either.
+  [[nodiscard]] std::optional<std::string> lost(std::string_view scope, std::string_view method,
+                                                std::string_view path) const;
+
+ private:
+  Routes now_;
+  std::optional<config::Config> stored_;  // nothing: it is of a time when it did not say
+  std::optional<Routes> before_;
+  bool possible_ = false;
+};
 
 }  // namespace pawl::gateway

@@ -18,6 +18,8 @@ struct Sighting {
   ObservedKey id;                // no key: the digest is empty
   std::string key_name;          // as logs name it; empty: none
   Owner owner;                   // of this sighting alone
+  std::string client;            // where no caller was chosen: whose it is,
+  std::string credentials;       // and what a record would keep of that
   BootTime at;                   // when its body was there
   std::optional<Would> certain;  // known without asking: a refusal
   std::string method;
@@ -35,7 +37,7 @@ struct Sighting {
   }
   [[nodiscard]] std::size_t bytes() const {
     return sizeof(Sighting) + method.size() + path.size() + query.size() + content_type.size() +
-           body.size() + id.scope.size() + key_name.size();
+           body.size() + id.scope.size() + key_name.size() + client.size() + credentials.size();
   }
 };
 

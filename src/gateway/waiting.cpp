@@ -65,10 +65,12 @@ Task<Response> Gateway::watch_another_node(Passage& passage, BootTime until, Res
 Task<Response> Gateway::take_turns(Passage& passage) {
   const BootTime until = clock_.now() + passage.policy.wait_limit;
   const net::any_io_executor executor = co_await net::this_coro::executor;
+  // Whoever may not have the answer does not wait for it.
+  const Fingerprint same{passage.fingerprint.text + passage.credentials};
   for (;;) {
     const auto sleeper = std::make_shared<Sleeper>(executor);
-    switch (shared_.flights.board(passage.scope, passage.key, passage.fingerprint,
-                                  passage.policy.waiters, sleeper)) {
+    switch (
+        shared_.flights.board(passage.scope, passage.key, same, passage.policy.waiters, sleeper)) {
       case Flights::Role::leader: co_return co_await lead(passage, until);
       case Flights::Role::outsider: co_return co_await reserve_and_execute(passage);
       case Flights::Role::too_many: co_return still_in_flight(passage);
@@ -84,6 +86,7 @@ Task<Response> Gateway::take_turns(Passage& passage) {
 }
 
 Response Gateway::still_in_flight(Passage& passage) {
+  shared_.metrics.decided_in_memory(to_text(DecisionKind::in_flight));
   passage.line.decision = to_text(DecisionKind::in_flight);
   ProblemDetails running{Problem::in_flight, "", {}, full_retry_after};
   return problem(passage, std::move(running));

@@ -94,6 +94,8 @@ Task<Response> Gateway::take_event(Passage& passage, const config::Source& sourc
   const reconcile::Event& event = **read;
   WebhookEvent kept;
   kept.subject = event.subject;
+  kept.scope = event.scope;
+  kept.key = event.key;
   kept.source = source.name;
   kept.id = event.id;
   kept.is_final = event.is_final;

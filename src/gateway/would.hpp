@@ -12,12 +12,13 @@ namespace pawl::gateway {
 enum class Would {
   created,  // executed: its key is new, or may run again
   replay,
-  in_progress,     // 409, or 202, or made to wait
-  key_misuse,      // 422: the key stands for another request
-  unknown,         // 409: nobody knows whether the first one happened
-  expired,         // 410
-  near_duplicate,  // refused where the route says so
-  unguarded,       // no key where none is required
+  in_progress,      // 409, or 202, or made to wait
+  key_misuse,       // 422: the key stands for another request
+  unknown,          // 409: nobody knows whether the first one happened
+  expired,          // 410
+  caller_unproven,  // 409: no caller was chosen, and the key is of other credentials
+  near_duplicate,   // refused where the route says so
+  unguarded,        // no key where none is required
   key_missing,
   key_invalid,
   body_invalid,
@@ -42,12 +43,13 @@ namespace pawl {
 template <>
 struct Names<gateway::Would> {
   using W = gateway::Would;
-  static constexpr NameTable<W, 16> table{{{W::created, "created"},
+  static constexpr NameTable<W, 17> table{{{W::created, "created"},
                                            {W::replay, "replay"},
                                            {W::in_progress, "in_progress"},
                                            {W::key_misuse, "key_misuse"},
                                            {W::unknown, "unknown"},
                                            {W::expired, "expired"},
+                                           {W::caller_unproven, "caller_unproven"},
                                            {W::near_duplicate, "near_duplicate"},
                                            {W::unguarded, "unguarded"},
                                            {W::key_missing, "key_missing"},

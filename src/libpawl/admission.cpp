@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "pawl/core/body_coding.hpp"
 #include "pawl/core/half_done.hpp"
 
 namespace pawl::detail {
@@ -22,51 +23,12 @@ std::string_view query_of(std::string_view target) {
   return question == std::string_view::npos ? std::string_view() : target.substr(question + 1);
 }
 
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return out;
-}
-
 std::vector<std::string_view> key_lines(const HttpRequest& request) {
   std::vector<std::string_view> lines;
   for (const Header& header : request.headers) {
     if (same_field_name(header.name, "Idempotency-Key")) lines.emplace_back(header.value);
   }
   return lines;
-}
-
-// Every charset that a lower-cased media type names, or seems to: a reader may take any of them.
-bool names_utf8_only(std::string_view type) {
-  constexpr std::string_view word = "charset";
-  for (std::size_t at = type.find(word); at != std::string_view::npos; at = type.find(word)) {
-    type.remove_prefix(at + word.size());
-    std::string_view name = type.substr(0, type.find(';'));
-    while (name.ends_with(' ') || name.ends_with('\t')) name.remove_suffix(1);
-    if (name != "=utf-8" && name != "=\"utf-8\"" && name != "=us-ascii" &&
-        name != "=\"us-ascii\"") {
-      return false;
-    }
-  }
-  return true;
-}
-
-// The body is hashed as it was sent: a coding or a charset would make two meanings of one body, or
-// one of two.
-std::optional<ProblemDetails> check_coding(const HttpRequest& request) {
-  const auto coding = find_header(request.headers, "Content-Encoding");
-  if (coding && lowered(*coding) != "identity") {
-    return ProblemDetails{Problem::body_invalid,
-                          "Send the body without Content-Encoding: what it means is compared with "
-                          "other tries of the same request.",
-                          415,
-                          {}};
-  }
-  const std::string type = lowered(find_header(request.headers, "Content-Type").value_or(""));
-  if (!is_json(type) || names_utf8_only(type)) return std::nullopt;
-  return ProblemDetails{Problem::body_invalid, "JSON is sent in UTF-8.", 415, {}};
 }
 
 StoredRequest kept_request(const RouteRules& rules, const HttpRequest& request) {
@@ -116,6 +78,7 @@ std::variant<Response, Identified> identify(NodeCore& node, const RouteRules& ru
   Dialect& dialect = found.dialect;
   dialect.profile = rules.policy.profile;
   dialect.in_flight = rules.policy.in_flight;
+  dialect.source_is_asked = node.has_reconciler(rules.name);
   if (caller.empty()) return problem(node, dialect, {Problem::unauthenticated, "", {}, {}});
   const std::vector<std::string_view> lines = key_lines(request);
   if (lines.empty()) return problem(node, dialect, {Problem::key_missing, "", {}, {}});
@@ -125,7 +88,9 @@ std::variant<Response, Identified> identify(NodeCore& node, const RouteRules& ru
     return problem(node, dialect, {Problem::key_invalid, std::move(why), {}, {}});
   }
   dialect.key_as_sent = lines.front();
-  if (auto trouble = check_coding(request)) return problem(node, dialect, std::move(*trouble));
+  const auto coding = find_header(request.headers, "Content-Encoding").value_or("");
+  const auto type = find_header(request.headers, "Content-Type").value_or("");
+  if (auto trouble = check_coding(coding, type)) return problem(node, dialect, std::move(*trouble));
   Expected<Fingerprinted, json::Error> made =
       fingerprint(content_of(request), rules.policy.fingerprint, rules.secrets);
   if (!made) {
@@ -218,7 +183,11 @@ Response render_settlement(NodeCore& node, const Granted& granted, const Outcome
                            const StoreResult<Settlement>& settlement) {
   if (!settlement) {
     // Durable before answered: what could not be written down is not told.
-    return problem(node, granted.dialect, {Problem::outcome_unknown, "", 503, unknown_retry_after});
+    ProblemDetails unknown{Problem::outcome_unknown,
+                           "The operation may have happened, and its outcome could not be recorded "
+                           "yet. Retry with the same key and body, and do not use a new key.",
+                           503, unknown_retry_after};
+    return problem(node, granted.dialect, std::move(unknown));
   }
   const Record& stored = *settlement->record;
   const auto* completed = std::get_if<Completed>(&stored.state);
@@ -229,7 +198,11 @@ Response render_settlement(NodeCore& node, const Granted& granted, const Outcome
     return render_stored(completed->response, stored.expires_at, Delivery::original, dialect);
   }
   if (settlement->superseded) {
-    return problem(node, granted.dialect, {Problem::outcome_unknown, "", 409, unknown_retry_after});
+    ProblemDetails unknown{Problem::outcome_unknown,
+                           "The operation may have happened, and another attempt at it has begun "
+                           "since. Retry with the same key and body, and do not use a new key.",
+                           409, unknown_retry_after};
+    return problem(node, granted.dialect, std::move(unknown));
   }
   return render_outcome(outcome, stored, granted.dialect);
 }

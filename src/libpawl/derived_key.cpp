@@ -30,7 +30,13 @@ std::string phase_key(const Scope& scope, const Key& key, std::string_view phase
 }
 
 std::string outbox_key(const Scope& scope, const Key& key, std::string_view destination,
-                       std::string_view step) {
+                       std::string_view step, Instant created_at) {
+  const std::string life = std::to_string(created_at.time_since_epoch().count());
+  return hashed("pawl-derived-key", {scope.text, key.text, destination, step, life});
+}
+
+std::string former_outbox_key(const Scope& scope, const Key& key, std::string_view destination,
+                              std::string_view step) {
   return hashed("pawl-derived-key", {scope.text, key.text, destination, step});
 }
 

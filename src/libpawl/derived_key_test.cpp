@@ -21,7 +21,9 @@ TEST(DerivedKey, PartsCannotRunIntoEachOther) {
 TEST(DerivedKey, NeverChanges) {
   EXPECT_EQ(phase_key(Scope{"lib:a"}, Key{"k"}, "charge"),
             hex(sha256("pawl-phase-key:5:lib:a:1:k:6:charge")));
-  EXPECT_EQ(outbox_key(Scope{"t\xc3\xa4"}, Key{"k"}, "mail", ""),
+  EXPECT_EQ(outbox_key(Scope{"t\xc3\xa4"}, Key{"k"}, "mail", "", Instant(17us)),
+            hex(sha256("pawl-derived-key:2:t\xc3\xa4:1:k:4:mail:0::2:17")));
+  EXPECT_EQ(former_outbox_key(Scope{"t\xc3\xa4"}, Key{"k"}, "mail", ""),
             hex(sha256("pawl-derived-key:2:t\xc3\xa4:1:k:4:mail:0:")));
 }
 

@@ -15,6 +15,7 @@ namespace net = boost::asio;
 using namespace std::chrono_literals;
 
 constexpr Duration look_after_every = 2s;
+constexpr int trail_pages_max = 20;
 constexpr std::size_t late_bytes_max = std::size_t{64} << 20;
 constexpr std::size_t late_bytes_fixed = 1024;  // the record, its lease, what lists cost
 
@@ -50,9 +51,11 @@ NodeCore::NodeCore(OpenedStore opened, NodeOptions options)
       engine_(*opened_.store, clock_, entropy_, *options_.metrics),
       renew_every_(Duration(1s).count()),
       flows_(std::max<std::size_t>(options_.flow_threads, 1)) {
+  obey(opened_.restored);
   net::co_spawn(context_, deadlines_.run(), net::detached);
   net::co_spawn(context_, keep_leases(), net::detached);
   net::co_spawn(context_, look_after(), net::detached);
+  net::co_spawn(context_, tidy(), net::detached);
   if (options_.passes) {
     net::co_spawn(context_, sweep(), net::detached);
     net::co_spawn(context_, reap(), net::detached);
@@ -100,6 +103,21 @@ void NodeCore::reach(std::string_view phase, std::string_view point) const {
   options_.at_point(std::string(phase).append(":").append(point));
 }
 
+void NodeCore::add_reconciler(const std::string& route) {
+  const std::lock_guard lock(mutex_);
+  reconciled_.insert(route);
+}
+
+void NodeCore::remove_reconciler(const std::string& route) {
+  const std::lock_guard lock(mutex_);
+  reconciled_.erase(reconciled_.find(route));
+}
+
+bool NodeCore::has_reconciler(const std::string& route) {
+  const std::lock_guard lock(mutex_);
+  return reconciled_.contains(route);
+}
+
 void NodeCore::keep(std::shared_ptr<void> thing) {
   const std::lock_guard lock(mutex_);
   kept_.push_back(std::move(thing));
@@ -128,7 +146,7 @@ Task<void> NodeCore::look_after() {
 Task<void> NodeCore::sweep() {
   for (;;) {
     co_await clock_.sleep_until(clock_.now() + options_.sweep_interval);
-    static_cast<void>(co_await engine_.sweep());
+    static_cast<void>(co_await sweep_at_pace(engine_, clock_, stopping_));
   }
 }
 
@@ -138,6 +156,41 @@ Task<void> NodeCore::reap() {
     co_await clock_.sleep_until(clock_.now() + options_.sweep_interval);
     static_cast<void>(co_await reap_at_pace(engine_, clock_, stopping_));
   }
+}
+
+// On a thread that may wait: what outlives its record goes when its own time is over, and somebody
+// may have said meanwhile that the store was restored.
+Task<void> NodeCore::tidy() {
+  for (;;) {
+    co_await clock_.sleep_until(clock_.now() + options_.sweep_interval);
+    if (std::exchange(tidying_, true)) continue;
+    std::optional<TrailBefore> before;
+    if (options_.passes && engine_.time().known() && engine_.time().trusted()) {
+      const Instant now = engine_.time().at(clock_.now());
+      before = TrailBefore{now - options_.outbox_retention, now - options_.evidence_retention,
+                           now - options_.audit_retention};
+    }
+    offload([this, before] { tidy_up(before); });
+  }
+}
+
+void NodeCore::tidy_up(std::optional<TrailBefore> before) {
+  const auto told = recorded_restoration(*opened_.upkeep);
+  for (int page = 0; before && page < trail_pages_max && !stopping_; ++page) {
+    const Upkeep::Result<std::size_t> gone = opened_.upkeep->reap(*before);
+    if (!gone || *gone == 0) break;
+  }
+  if (!told) say(LogLevel::warning, "the store's upkeep: " + told.error());
+  net::post(context_, [this, told] {
+    tidying_ = false;
+    if (told) obey(*told);
+  });
+}
+
+void NodeCore::obey(const std::optional<StoredRestoration>& told) {
+  std::optional<Restoration> restoration;
+  if (told) restoration = Restoration{told->since, told->at, told->until};
+  engine_.set_restored(restoration);
 }
 
 void NodeCore::remember_late(std::shared_ptr<Lease> lease, Outcome outcome) {

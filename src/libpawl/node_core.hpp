@@ -9,14 +9,17 @@
 #include <boost/asio/use_future.hpp>
 #include <list>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "pawl/engine.hpp"
 #include "pawl/node.hpp"
 #include "pawl/ports/cases.hpp"
+#include "pawl/ports/upkeep.hpp"
 #include "src/adapters/http/deadlines.hpp"
 #include "src/adapters/os/random.hpp"
 #include "src/adapters/os/system_clock.hpp"
+#include "src/engine/stored_restoration.hpp"
 #include "src/libpawl/work.hpp"
 
 namespace pawl::detail {
@@ -27,6 +30,8 @@ struct OpenedStore {
   std::function<std::optional<std::string>()> trouble;
   std::unique_ptr<Backend> backend;
   std::function<std::unique_ptr<Cases>()> cases;  // one more connection
+  std::unique_ptr<Upkeep> upkeep;
+  std::optional<StoredRestoration> restored;  // as found when it was opened
 };
 OpenedStore open_store(const std::string& url, const NodeOptions& options);
 
@@ -79,6 +84,11 @@ class NodeCore {
   // Written before this returns, or tried again for as long as this process lives. Blocks.
   void keep_evidence(LateEvidence evidence);
 
+  // Whether somebody in this process asks what became of a route's requests.
+  void add_reconciler(const std::string& route);
+  void remove_reconciler(const std::string& route);
+  [[nodiscard]] bool has_reconciler(const std::string& route);
+
   // Keeps something that the node's thread uses until that thread has ended.
   void keep(std::shared_ptr<void> thing);
 
@@ -107,6 +117,9 @@ class NodeCore {
   Task<void> look_after();
   Task<void> sweep();
   Task<void> reap();
+  Task<void> tidy();
+  void tidy_up(std::optional<TrailBefore> before);
+  void obey(const std::optional<StoredRestoration>& told);
   Task<void> settle_late();
   Task<Done> keep_or_remember(LateEvidence evidence);
   Task<void> keep_remembered();
@@ -121,8 +134,10 @@ class NodeCore {
   Engine engine_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<void>> kept_;  // under mutex_
+  std::multiset<std::string> reconciled_;    // routes; under mutex_
   std::atomic<Duration::rep> renew_every_;
   std::atomic<bool> stopping_ = false;
+  bool tidying_ = false;
   std::list<Late> late_;
   std::list<LateEvidence> evidence_;  // that could not be written yet
   std::size_t late_bytes_ = 0;

@@ -6,6 +6,8 @@
 
 #include "pawl/core/json.hpp"
 #include "pawl/node.hpp"
+#include "src/adapters/postgres/ask.hpp"
+#include "src/adapters/postgres/doubts.hpp"
 #include "src/adapters/postgres/link.hpp"
 #include "src/adapters/postgres/migrate.hpp"
 #include "src/adapters/postgres/row.hpp"
@@ -17,47 +19,66 @@
 namespace pawl::detail {
 namespace {
 
-using Result = std::unique_ptr<PGresult, decltype(&PQclear)>;
+using postgres::ask;
+using postgres::Result;
+using postgres::Until;
 
 constexpr const char* stale_fence = "PW001";
+constexpr const char* promise_taken = "PW002";
 constexpr const char* connection_lost = "08006";
 
 // A phase that hangs with its record's row locked must not hold it for ever. READ COMMITTED, as the
-// guards need it: establish() has seen to that.
-constexpr const char* begin_sql =
-    "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '60s';"
-    " SET LOCAL statement_timeout = '60s'";
+// guards need it: establish() has seen to that. The search_path is the program's; what is sent here
+// beside its own statements names everything in full.
+std::string begin_sql(std::chrono::milliseconds statement_max, const std::string& durability) {
+  return "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '60s';"
+         " SET LOCAL statement_timeout = " +
+         std::to_string(statement_max.count()) + "; SET LOCAL synchronous_commit = " + durability;
+}
+
+#define PAWL_EQUALS " OPERATOR(pg_catalog.=) "
+#define PAWL_MICROS(column) \
+  "(extract(epoch FROM " column ") OPERATOR(pg_catalog.*) 1000000::pg_catalog.numeric)::bigint"
+#define PAWL_SAME_KEY                                                                    \
+  "scope_id" PAWL_EQUALS "$1 AND idempotency_key" PAWL_EQUALS "$2 AND fence" PAWL_EQUALS \
+  "$3::bigint"
 
 // After advance: the record as it will be, if it is this owner's.
 constexpr const char* see_advanced =
-    "SELECT (extract(epoch FROM locked_until) * 1000000)::bigint FROM pawl.keys "
-    "WHERE scope_id = $1 AND idempotency_key = $2 AND fence = $3::bigint AND owner = $4 "
-    "AND status = 'in_progress'";
+    "SELECT " PAWL_MICROS("locked_until") " FROM pawl.keys WHERE " PAWL_SAME_KEY
+                                          " AND owner" PAWL_EQUALS "$4 AND status" PAWL_EQUALS
+                                          "'in_progress'";
 // After complete.
-constexpr const char* see_completed =
-    "SELECT (extract(epoch FROM completed_at) * 1000000)::bigint, "
-    "(extract(epoch FROM expires_at) * 1000000)::bigint FROM pawl.keys "
-    "WHERE scope_id = $1 AND idempotency_key = $2 AND fence = $3::bigint AND owner = $4 "
-    "AND status = 'completed'";
+constexpr const char* see_completed = "SELECT " PAWL_MICROS("completed_at") ", " PAWL_MICROS(
+    "expires_at") " FROM pawl.keys WHERE " PAWL_SAME_KEY " AND owner" PAWL_EQUALS
+                  "$4 AND status" PAWL_EQUALS "'completed'";
 // pawl.complete stores an empty body for none; none means "too large to keep".
 constexpr const char* withhold_body =
-    "UPDATE pawl.keys SET response_body = NULL WHERE scope_id = $1 AND idempotency_key = $2 "
-    "AND fence = $3::bigint AND status = 'completed'";
+    "UPDATE pawl.keys SET response_body = NULL WHERE " PAWL_SAME_KEY " AND status" PAWL_EQUALS
+    "'completed'";
 
 // Nor does it take a field of any bytes, as the store does.
 constexpr const char* keep_headers =
-    "UPDATE pawl.keys SET response_headers = $4::jsonb WHERE scope_id = $1 "
-    "AND idempotency_key = $2 AND fence = $3::bigint AND status = 'completed'";
+    "UPDATE pawl.keys SET response_headers = $4::pg_catalog.jsonb WHERE " PAWL_SAME_KEY
+    " AND status" PAWL_EQUALS "'completed'";
 
-[[noreturn]] void fail(PGconn* connection, const PGresult* result) {
-  const char* state = result == nullptr ? nullptr : PQresultErrorField(result, PG_DIAG_SQLSTATE);
-  std::string message =
-      result == nullptr ? PQerrorMessage(connection) : PQresultErrorMessage(result);
+#undef PAWL_SAME_KEY
+#undef PAWL_MICROS
+#undef PAWL_EQUALS
+
+// Null: the server has not answered in time, or is gone.
+[[noreturn]] void fail(PGconn* connection, const PGresult* result, Until until) {
+  if (result == nullptr) {
+    throw DatabaseError(connection_lost, "PostgreSQL: " + postgres::silence(connection, until));
+  }
+  const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+  std::string message = PQresultErrorMessage(result);
   while (!message.empty() && message.back() == '\n') message.pop_back();
   if (state != nullptr && std::string_view(state) == stale_fence) {
     const char* detail = PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL);
     throw Superseded{detail == nullptr ? message : detail};
   }
+  if (state != nullptr && std::string_view(state) == promise_taken) throw PromiseTaken(message);
   throw DatabaseError(state == nullptr ? connection_lost : state, "PostgreSQL: " + message);
 }
 
@@ -128,15 +149,29 @@ using Owned = postgres::Established;
 
 class PostgresBackend final : public Backend {
  public:
-  PostgresBackend(std::string url, postgres::Options options, std::size_t connections)
-      : url_(std::move(url)), options_(options), pool_(connections, connection_wait_max) {}
+  PostgresBackend(std::string url, postgres::Options options, std::size_t connections,
+                  std::chrono::milliseconds statement_max)
+      : url_(std::move(url)),
+        options_(options),
+        statement_max_(statement_max),
+        pool_(connections, connection_wait_max) {}
   std::unique_ptr<Work> begin() override;
   void give(std::unique_ptr<Owned> connection) { pool_.give(std::move(connection)); }
   std::unique_ptr<Owned> connect() const;
 
+  // What only waits for the server's attention; what may work, or wait for a lock or a standby. The
+  // server ends a statement by itself at `statement_max_`: this is for one that does not answer.
+  [[nodiscard]] Until soon() const { return Until::clock::now() + options_.operation_timeout; }
+  [[nodiscard]] Until later() const {
+    return Until::clock::now() + statement_max_ + statement_max_ / 10 + std::chrono::seconds(1);
+  }
+
  private:
+  Result send_begin(const Owned& owned) const;
+
   const std::string url_;
   const postgres::Options options_;
+  const std::chrono::milliseconds statement_max_;
   Pool<Owned> pool_;
 };
 
@@ -159,6 +194,7 @@ class PostgresWork final : public Work {
  private:
   Rows see(const char* sql, const Record& held);
   void demand_open();
+  Commit make_sure();
 
   OpenHere here_;
   PostgresBackend& backend_;
@@ -167,9 +203,15 @@ class PostgresWork final : public Work {
 };
 
 std::unique_ptr<Owned> PostgresBackend::connect() const {
-  Expected<postgres::Established, std::string> made = postgres::establish(url_, options_);
+  Expected<postgres::Established, std::string> made =
+      postgres::establish(url_, options_, postgres::Speaker::program);
   if (!made) throw DatabaseError("08001", "PostgreSQL: " + made.error());
   return std::make_unique<Owned>(std::move(*made));
+}
+
+Result PostgresBackend::send_begin(const Owned& owned) const {
+  const std::string sql = begin_sql(statement_max_, owned.facts.synchronous_commit);
+  return ask(owned.connection.get(), sql.c_str(), soon());
 }
 
 std::unique_ptr<Work> PostgresBackend::begin() {
@@ -186,13 +228,15 @@ std::unique_ptr<Work> PostgresBackend::begin() {
     // will do. A fresh one that fails is trouble.
     const bool kept = owned != nullptr;
     if (!kept) owned = connect();
-    Result begun(PQexec(owned->connection.get(), begin_sql), PQclear);
+    Until until = soon();
+    Result begun = send_begin(*owned);
     if (kept && PQresultStatus(begun.get()) != PGRES_COMMAND_OK) {
       owned = connect();
-      begun.reset(PQexec(owned->connection.get(), begin_sql));
+      until = soon();
+      begun = send_begin(*owned);
     }
     if (PQresultStatus(begun.get()) != PGRES_COMMAND_OK) {
-      fail(owned->connection.get(), begun.get());
+      fail(owned->connection.get(), begun.get(), until);
     }
     return std::make_unique<PostgresWork>(*this, std::move(owned), std::move(here));
   } catch (...) {
@@ -206,11 +250,13 @@ PostgresWork::~PostgresWork() {
     return PQstatus(connection_) == CONNECTION_OK &&
            PQtransactionStatus(connection_) == PQTRANS_IDLE;
   };
-  if (!is_idle()) const Result rolled_back(PQexec(connection_, "ROLLBACK"), PQclear);
+  if (!is_idle() && PQstatus(connection_) == CONNECTION_OK) {
+    const Result rolled_back = ask(connection_, "ROLLBACK", backend_.soon());
+  }
   // What the phase has set, locked or made in its session is no business of the next one's.
   bool clean = is_idle();
   if (clean) {
-    const Result forgotten(PQexec(connection_, "DISCARD ALL"), PQclear);
+    const Result forgotten = ask(connection_, "DISCARD ALL", backend_.soon());
     clean = PQresultStatus(forgotten.get()) == PGRES_COMMAND_OK && is_idle();
   }
   backend_.give(clean ? std::move(owned_) : nullptr);
@@ -220,13 +266,18 @@ Rows PostgresWork::query(const std::string& sql, const std::vector<Value>& param
   demand_open();  // outside of it each statement would commit by itself
   const Parameters given(parameters);
   // Without parameters several statements may stand in one text.
-  const Result result(parameters.empty()
-                          ? PQexec(connection_, sql.c_str())
-                          : PQexecParams(connection_, sql.c_str(), given.count(), given.types(),
-                                         given.values(), given.lengths(), given.formats(), 0),
-                      PQclear);
+  const postgres::Values values{.count = given.count(),
+                                .types = given.types(),
+                                .values = given.values(),
+                                .lengths = given.lengths(),
+                                .formats = given.formats()};
+  const Until until = backend_.later();
+  const Result result = parameters.empty() ? ask(connection_, sql.c_str(), until)
+                                           : ask(connection_, sql.c_str(), values, until);
   const ExecStatusType status = PQresultStatus(result.get());
-  if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) fail(connection_, result.get());
+  if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
+    fail(connection_, result.get(), until);
+  }
   Rows rows(static_cast<std::size_t>(PQntuples(result.get())));
   for (int at = 0; at < PQntuples(result.get()); ++at) {
     Row& row = rows[static_cast<std::size_t>(at)];
@@ -293,27 +344,51 @@ Record PostgresWork::complete(const Record& held, const StoredResponse& response
 
 Commit PostgresWork::commit() {
   demand_open();
-  const Result result(PQexec(connection_, "COMMIT"), PQclear);
+  owned_->notices->wait_cancelled = false;
+  const Until until = backend_.later();
+  const Result result = ask(connection_, "COMMIT", until);
+  if (!result) {
+    ++postgres::doubts();
+    return Commit::in_doubt;
+  }
+  if (owned_->notices->wait_cancelled) return make_sure();
   if (PQresultStatus(result.get()) == PGRES_COMMAND_OK) {
     // An aborted transaction answers COMMIT with ROLLBACK, and calls that a success.
     if (std::string_view(PQcmdStatus(result.get())) == "COMMIT") return Commit::done;
     throw DatabaseError("25P02",
                         "an earlier statement of the phase had failed; it was rolled back");
   }
-  if (PQstatus(connection_) != CONNECTION_OK) return Commit::in_doubt;
   const char* state = PQresultErrorField(result.get(), PG_DIAG_SQLSTATE);
   // On a distributed server a COMMIT that fails for lack of a connection may have happened.
-  if (state == nullptr || std::string_view(state).starts_with("08")) return Commit::in_doubt;
-  fail(connection_, result.get());
+  if (state == nullptr || std::string_view(state).starts_with("08")) {
+    ++postgres::doubts();
+    return Commit::in_doubt;
+  }
+  fail(connection_, result.get(), until);
+}
+
+// It is committed here, and perhaps nowhere else. Once something that comes later in the log has
+// got to the standby, it has too.
+Commit PostgresWork::make_sure() {
+  ++postgres::doubts();
+  owned_->notices->wait_cancelled = false;
+  const std::string sql =
+      "BEGIN; SET LOCAL synchronous_commit = " + owned_->facts.synchronous_commit + "; " +
+      postgres::barrier_sql + "; COMMIT";
+  const Result result = ask(connection_, sql.c_str(), backend_.later());
+  const bool sure =
+      PQresultStatus(result.get()) == PGRES_COMMAND_OK && !owned_->notices->wait_cancelled;
+  return sure ? Commit::done : Commit::in_doubt;
 }
 
 }  // namespace
 
 std::unique_ptr<Backend> postgres_backend(const std::string& url, std::size_t connections,
-                                          bool allow_lossy_store) {
+                                          bool allow_lossy_store,
+                                          std::chrono::milliseconds statement_max) {
   postgres::Options options;
   options.allow_lossy_store = allow_lossy_store;
-  return std::make_unique<PostgresBackend>(url, options, connections);
+  return std::make_unique<PostgresBackend>(url, options, connections, statement_max);
 }
 
 }  // namespace pawl::detail

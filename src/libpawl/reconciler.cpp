@@ -11,6 +11,7 @@
 #include "src/libpawl/node_core.hpp"
 #include "src/libpawl/point.hpp"
 #include "src/reconcile/derived_key.hpp"
+#include "src/reconcile/event.hpp"
 #include "src/reconcile/late.hpp"
 #include "src/reconcile/schedule.hpp"
 
@@ -59,6 +60,7 @@ Doubt doubt_of(const Record& record) {
   }
   doubt.attempt = record.attempt;
   doubt.created_at = record.created_at;
+  doubt.began_at = reconcile::attempt_of(record).began_at.value_or(record.created_at);
   return doubt;
 }
 
@@ -76,7 +78,11 @@ struct Reconciler::Core {
     patience.max_attempts = options.max_attempts;
     patience.backoff = options.backoff;
     patience.backoff_max = options.backoff_max;
+    node.core()->add_reconciler(options.route);
   }
+  ~Core() { node.core()->remove_reconciler(options.route); }
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
 
   void run();
   ReconcileReport pass();
@@ -149,6 +155,7 @@ void Reconciler::Core::inquire(const CaseId& id, ReconcileReport& report) {
   taking.id = id;
   taking.subject = reconcile::derived_key(id.scope, id.key);
   taking.source = options.source;
+  taking.began_at = reconcile::attempt_of(record).began_at.value_or(Instant{});
   taking.now = *at;
   taking.until = *at + options.ask_limit + beyond_limit;
   const Cases::Result<std::optional<Case>> taken = cases->take(taking);
@@ -169,6 +176,11 @@ void Reconciler::Core::inquire(const CaseId& id, ReconcileReport& report) {
     told = StillUnknown{"asking threw"};
   }
   if (const auto* happened = std::get_if<Happened>(&told)) {
+    const int status = happened->response.status;
+    if (!reconcile::is_its_answer(record, patience, status, *asked_at)) {
+      return go_on(record, **taken, Heard::still, "a refusal that may be an earlier attempt's",
+                   *asked_at, report);
+    }
     const Finding finding = FoundCompleted{storable(happened->response, SettleOptions{})};
     if (settle(record, id, finding, options.source, "asked, it said: there it is", report)) return;
     return go_on(record, **taken, Heard::nothing, "there it is, but it could not be recorded",

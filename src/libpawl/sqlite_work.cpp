@@ -29,7 +29,11 @@ constexpr const char* add_to_outbox =
     "substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6))), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8) "
     "ON CONFLICT (scope_id, derived_key) DO NOTHING";
 constexpr const char* find_in_outbox =
-    "SELECT id FROM outbox WHERE scope_id = ?1 AND derived_key = ?2";
+    "SELECT id, path, body FROM outbox WHERE scope_id = ?1 AND derived_key = ?2 AND created_at > "
+    "?3";
+// Rows from before derived keys had a life in them count as this life's where they are no older.
+// An earlier life's are older than its retention.
+constexpr Duration former_rows_before = std::chrono::minutes(10);
 
 [[noreturn]] void fail(const Connection& connection) {
   const sqlite::SqlError error = connection.last_error();
@@ -89,6 +93,9 @@ class SqliteWork final : public Work {
 
  private:
   Record own(const Record& held);
+  // The row that holds this promise already; throws where it holds another.
+  std::optional<std::string> promised(const Record& held, const OutboxItem& item,
+                                      const std::string& derived, Instant after);
   void replace(const Record& next, const Record& before);
   void demand_open();
 
@@ -115,8 +122,9 @@ class SqliteBackend final : public Backend {
 };
 
 std::unique_ptr<sqlite::Opened> SqliteBackend::ready(std::unique_ptr<sqlite::Opened> kept) {
-  // Another file in the place of ours: SQLite would go on with the one that nobody finds again.
-  if (kept && sqlite::file_identity(database_.path) != kept->file) kept.reset();
+  if (const auto changed = kept ? kept->changed() : std::nullopt) {
+    throw DatabaseError("SQLITE_CANTOPEN", *changed);
+  }
   if (!kept) {
     Expected<sqlite::Opened, std::string> opened =
         sqlite::connect(database_, options_, cache_bytes);
@@ -247,9 +255,33 @@ Record SqliteWork::complete(const Record& held, const StoredResponse& response) 
   return next;
 }
 
+std::optional<std::string> SqliteWork::promised(const Record& held, const OutboxItem& item,
+                                                const std::string& derived, Instant after) {
+  Statement find = prepared(*connection_, find_in_outbox);
+  find.bind_text(1, held.scope.text);
+  find.bind_text(2, derived);
+  find.bind(3, sqlite::micros(after));
+  const int code = find.step();
+  if (code == SQLITE_DONE) return std::nullopt;
+  if (code != SQLITE_ROW) fail(*connection_);
+  std::string id = column(find.handle(), 0).value_or("");
+  const bool same = column(find.handle(), 1) == item.path && column(find.handle(), 2) == item.body;
+  if (!same) {
+    throw PromiseTaken("another message was already promised to \"" + item.destination +
+                       "\" under this key and step (row " + id +
+                       "): give each call to one destination a step of its own");
+  }
+  return id;
+}
+
 std::string SqliteWork::enqueue(const Record& held, const OutboxItem& item) {
-  own(held);
-  const std::string derived = outbox_key(held.scope, held.key, item.destination, item.step);
+  const Record current = own(held);
+  const Instant life = current.created_at;
+  const std::string former = former_outbox_key(held.scope, held.key, item.destination, item.step);
+  const Duration before = std::min(current.policy.retention, former_rows_before);
+  if (const auto there = promised(held, item, former, life - before)) return *there;
+  const std::string derived = outbox_key(held.scope, held.key, item.destination, item.step, life);
+  if (const auto there = promised(held, item, derived, Instant{} - Duration{1})) return *there;
   const std::string headers = sqlite::encode_headers(item.headers);
   Statement add = prepared(*connection_, add_to_outbox);
   add.bind_text(1, held.scope.text);
@@ -261,11 +293,7 @@ std::string SqliteWork::enqueue(const Record& held, const OutboxItem& item) {
   add.bind_blob(7, item.body);
   add.bind(8, sqlite::micros(sqlite::wall_time()));
   check(*connection_, add.run());
-  Statement find = prepared(*connection_, find_in_outbox);
-  find.bind_text(1, held.scope.text);
-  find.bind_text(2, derived);
-  if (find.step() != SQLITE_ROW) fail(*connection_);
-  return column(find.handle(), 0).value_or("");
+  return promised(held, item, derived, Instant{} - Duration{1}).value_or("");
 }
 
 // What a failed COMMIT means: see src/adapters/sqlite/transaction.cpp.

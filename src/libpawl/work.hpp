@@ -54,6 +54,7 @@ class Backend {
 // Both throw OpenError.
 std::unique_ptr<Backend> sqlite_backend(const std::string& path);
 std::unique_ptr<Backend> postgres_backend(const std::string& url, std::size_t connections,
-                                          bool allow_lossy_store);
+                                          bool allow_lossy_store,
+                                          std::chrono::milliseconds statement_max);
 
 }  // namespace pawl::detail

@@ -39,7 +39,56 @@ std::optional<Instant> seconds_in(const std::string& text) {
   return Instant(std::chrono::seconds(seconds));
 }
 
+constexpr Duration whole_seconds = std::chrono::seconds(1);
+
+bool is_of_this_life(const KeptEvent& event, Instant created_at) {
+  return event.received_at >= created_at && event.happened_at + clock_difference >= created_at;
+}
+
+bool has_own_time(const KeptEvent& event) { return event.happened_at != event.received_at; }
+
+// It happened when this attempt was under way, or later, whatever the clocks say.
+bool is_surely_of(const KeptEvent& event, const AttemptSeen& attempt) {
+  if (attempt.attempt <= 1) return true;  // there was no other
+  return attempt.began_at && has_own_time(event) &&
+         event.happened_at >= *attempt.began_at + clock_difference;
+}
+
+bool is_before(const KeptEvent& event, const AttemptSeen& attempt) {
+  return attempt.attempt > 1 && attempt.began_at && has_own_time(event) &&
+         event.happened_at + whole_seconds <= *attempt.began_at;
+}
+
+bool is_later(const KeptEvent& one, const KeptEvent& other) {
+  return one.happened_at != other.happened_at ? one.happened_at > other.happened_at
+                                              : one.received_at > other.received_at;
+}
+
+// Where the event says that the request is. What is missing is an error.
+std::optional<std::string> find_subject(const EventRules& rules, const json::Value& document,
+                                        Event& event) {
+  if (rules.resource_id) {
+    const std::optional<std::string> id = text_at(document, *rules.resource_id);
+    if (!id || !is_printable(*id)) return missing(*rules.resource_id, "resource id");
+    event.subject = resource_subject(*id);
+    return std::nullopt;
+  }
+  Expected<std::string, std::string> subject = subject_in(rules, document);
+  if (!subject) return subject.error();
+  event.subject = std::move(*subject);
+  if (rules.derived_key) return std::nullopt;
+  event.key.text = text_at(document, *rules.key).value_or("");
+  event.scope.text = rules.scope ? text_at(document, *rules.scope).value_or("") : rules.fixed_scope;
+  return std::nullopt;
+}
+
 }  // namespace
+
+std::string resource_subject(std::string_view resource_id) {
+  return "resource:" + std::string(resource_id);
+}
+
+bool is_success(int status) { return status >= 200 && status <= 399; }
 
 Expected<std::string, std::string> subject_in(const SubjectRules& rules, const json::Value& event) {
   if (rules.derived_key) {
@@ -77,9 +126,9 @@ Expected<std::optional<Event>, std::string> read_event(const EventRules& rules,
   std::optional<std::string> id = text_at(*document, rules.id);
   if (!id || !is_printable(*id)) return Unexpected{missing(rules.id, "id")};
   event.id = std::move(*id);
-  Expected<std::string, std::string> subject = subject_in(rules, *document);
-  if (!subject) return Unexpected{subject.error()};
-  event.subject = std::move(*subject);
+  if (const std::optional<std::string> lacks = find_subject(rules, *document, event)) {
+    return Unexpected{*lacks};
+  }
   if (rules.time) {
     const std::optional<std::string> text = text_at(*document, *rules.time);
     event.happened_at = text ? seconds_in(*text) : std::nullopt;
@@ -97,33 +146,65 @@ Expected<std::optional<Event>, std::string> read_event(const EventRules& rules,
   return std::optional<Event>(std::move(event));
 }
 
-std::optional<std::size_t> decisive(const std::vector<KeptEvent>& events, Instant created_at) {
+AttemptSeen attempt_of(const Record& record) {
+  AttemptSeen seen{record.created_at, record.attempt, std::nullopt};
+  if (const auto* doubt = std::get_if<Unknown>(&record.state)) seen.began_at = doubt->locked_at;
+  if (const auto* held = std::get_if<InProgress>(&record.state)) seen.began_at = held->locked_at;
+  // Of rows from before it was kept only the first attempt's is known.
+  const bool made_up = record.attempt > 1 && seen.began_at == record.created_at;
+  if (made_up || seen.began_at == Instant{}) seen.began_at.reset();
+  return seen;
+}
+
+bool may_decide(const KeptEvent& event, const AttemptSeen& attempt) {
+  if (!event.is_final || !is_of_this_life(event, attempt.created_at)) return false;
+  return is_success(event.status) || is_surely_of(event, attempt);
+}
+
+std::optional<std::size_t> decisive(const std::vector<KeptEvent>& events,
+                                    const AttemptSeen& attempt) {
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < events.size(); ++i) {
-    const KeptEvent& event = events[i];
-    // Of an earlier life of the key, or about one.
-    const bool earlier =
-        event.received_at < created_at || event.happened_at + clock_difference < created_at;
-    if (!event.is_final || earlier) continue;
+    if (!may_decide(events[i], attempt)) continue;
     if (!best) {
       best = i;
       continue;
     }
-    const KeptEvent& other = events[*best];
-    const bool later = event.happened_at != other.happened_at
-                           ? event.happened_at > other.happened_at
-                           : event.received_at > other.received_at;
-    if (later) best = i;
+    const bool succeeds = is_success(events[i].status);
+    const bool outweighs = attempt.attempt > 1 && succeeds != is_success(events[*best].status);
+    if (outweighs ? succeeds : is_later(events[i], events[*best])) best = i;
   }
   return best;
 }
 
+Contradiction contradiction(const KeptEvent& event, const std::vector<KeptEvent>& others,
+                            const StoredOutcome& stored, const AttemptSeen& attempt) {
+  if (!event.is_final || !is_of_this_life(event, attempt.created_at)) return Contradiction::none;
+  const bool stored_success = stored.status && is_success(*stored.status);
+  if (!is_success(event.status)) {
+    // An earlier attempt's refusal is no news once a later one succeeded.
+    const bool otherwise = stored_success && is_surely_of(event, attempt);
+    return otherwise ? Contradiction::outcome : Contradiction::none;
+  }
+  if (!stored_success) return Contradiction::outcome;
+  if (!attempt.began_at || attempt.attempt <= 1 || !has_own_time(event)) {
+    return Contradiction::none;
+  }
+  const bool before = is_before(event, attempt);
+  if (before && stored.by_owner) return Contradiction::twice;
+  const bool both = std::ranges::any_of(others, [&](const KeptEvent& other) {
+    return other.is_final && is_success(other.status) && has_own_time(other) &&
+           is_of_this_life(other, attempt.created_at) && is_before(other, attempt) != before;
+  });
+  return both ? Contradiction::twice : Contradiction::none;
+}
+
 bool proves_too_late(const KeptEvent& event, const std::vector<Release>& releases,
                      const Record& record) {
-  constexpr Duration whole_seconds = std::chrono::seconds(1);
   // The first fence of a life is the store's time in microseconds when it began.
   const std::int64_t began = record.created_at.time_since_epoch().count();
-  return event.is_final && std::ranges::any_of(releases, [&](const Release& release) {
+  return event.is_final && is_success(event.status) &&
+         std::ranges::any_of(releases, [&](const Release& release) {
            return release.fence.number >= began && release.fence < record.fence &&
                   event.happened_at + whole_seconds <= release.found_at;
          });

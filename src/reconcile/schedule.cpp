@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "pawl/core/check.hpp"
+#include "src/reconcile/event.hpp"
 
 namespace pawl::reconcile {
 namespace {
@@ -25,9 +26,17 @@ Instant quiet_at(const Record& unknown, const Patience& patience) {
   return doubt->locked_until + unknown.policy.upstream_timeout + patience.visibility_window;
 }
 
+bool is_its_answer(const Record& unknown, const Patience& patience, int status, Instant asked_at) {
+  return is_success(status) || unknown.attempt <= 1 || asked_at >= quiet_at(unknown, patience);
+}
+
 Step next_step(const Record& unknown, const Patience& patience, const Progress& progress,
                Heard heard, Instant now, std::uint64_t chance) {
-  const Instant quiet = quiet_at(unknown, patience);
+  return next_step(quiet_at(unknown, patience), patience, progress, heard, now, chance);
+}
+
+Step next_step(Instant quiet, const Patience& patience, const Progress& progress, Heard heard,
+               Instant now, std::uint64_t chance) {
   const bool counts = heard == Heard::absent && progress.asked_at >= quiet;
   Step step;
   // What is known to the source is not absent, however often it seemed so. Silence says nothing.

@@ -21,6 +21,10 @@ struct Patience {
 // it did has become visible.
 Instant quiet_at(const Record& unknown, const Patience& patience);
 
+// Whether what a source has is this attempt's answer. A success is, whoever made it. A refusal may
+// be an earlier attempt's until what this one did must be visible.
+bool is_its_answer(const Record& unknown, const Patience& patience, int status, Instant asked_at);
+
 // How far a case is, after a question that was begun at `asked_at`.
 struct Progress {
   int attempts = 1;  // this one included
@@ -45,5 +49,8 @@ struct Step {
 // `chance`: any number; it makes the jitter.
 Step next_step(const Record& unknown, const Patience& patience, const Progress& progress,
                Heard heard, Instant now, std::uint64_t chance);
+// The same for whatever cannot act any more, and is visible, from `quiet` on.
+Step next_step(Instant quiet, const Patience& patience, const Progress& progress, Heard heard,
+               Instant now, std::uint64_t chance);
 
 }  // namespace pawl::reconcile

@@ -86,5 +86,14 @@ TEST(Schedule, AStopBetweenTheQuestionAndItsAnswerDoesNotMakeAnEarlyAbsenceLate)
   EXPECT_EQ(step.what, What::again);
 }
 
+TEST(Schedule, ARefusalThatMayBeAnEarlierAttemptsIsNotBelievedBeforeThisOneMustBeVisible) {
+  Record second = unknown();
+  second.attempt = 2;
+  EXPECT_FALSE(is_its_answer(second, patience(), 402, quiet - 1us));
+  EXPECT_TRUE(is_its_answer(second, patience(), 402, quiet));
+  EXPECT_TRUE(is_its_answer(second, patience(), 201, lease_end)) << "the effect is there";
+  EXPECT_TRUE(is_its_answer(unknown(), patience(), 402, lease_end)) << "there was no other";
+}
+
 }  // namespace
 }  // namespace pawl::reconcile

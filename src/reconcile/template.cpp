@@ -32,6 +32,25 @@ void append_escaped(std::string& out, std::string_view text) {
   }
 }
 
+// What a value must not have to stand in a path: decoded once more on the way, it would be a step
+// to another place. Empty: nothing.
+std::string_view flaw_in_path(std::string_view value) {
+  if (value.empty()) return "is empty";
+  if (value.find('/') != std::string_view::npos) return "has a / in it";
+  if (value.find_first_of("\\%?#;") != std::string_view::npos) {
+    return "has one of \\ % ? # ; in it";
+  }
+  if (value == "." || value == "..") return "is a step through the path";
+  return {};
+}
+
+// A segment with a value in it that is a step through the path, with parameters or without, or that
+// could become one: a % of the template's own and the value might be one escape together.
+bool leads_elsewhere(std::string_view segment) {
+  const std::string_view name = segment.substr(0, segment.find(';'));
+  return name == "." || name == ".." || segment.find('%') != std::string_view::npos;
+}
+
 bool looks_like_name(std::string_view text) {
   return !text.empty() &&
          std::ranges::all_of(text, [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
@@ -92,12 +111,43 @@ bool mentions(const Template& text, std::string_view name) {
   return std::ranges::any_of(text.pieces, [&](const auto& piece) { return piece.name == name; });
 }
 
-std::string fill_url(const Template& text, const Subject& subject) {
+bool mentions_in_path(const Template& text, std::string_view name) {
+  for (const Template::Piece& piece : text.pieces) {
+    if (piece.literal.find('?') != std::string::npos) return false;
+    if (piece.name == name) return true;
+  }
+  return false;
+}
+
+Expected<std::string, std::string> fill_url(const Template& text, const Subject& subject) {
   std::string out;
+  std::string segment;   // of the path, as a server would read it
+  bool steered = false;  // a value is in it
+  bool in_path = true;   // until the first '?', which no value can bring
+  const std::string refusal = "the path of its URL would lead elsewhere";
   for (const Template::Piece& piece : text.pieces) {
     out += piece.literal;
-    if (!piece.name.empty()) out += escaped(value_of(subject, piece.name));
+    for (const char c : piece.literal) {
+      const bool ends = in_path && (c == '/' || c == '?');
+      if (ends && steered && leads_elsewhere(segment)) return Unexpected{refusal};
+      if (ends) segment.clear(), steered = false;
+      if (c == '?') in_path = false;
+      if (in_path && !ends) segment += c;
+    }
+    if (piece.name.empty()) continue;
+    const std::string& value = value_of(subject, piece.name);
+    if (in_path) {
+      const std::string_view flaw = flaw_in_path(value);
+      if (!flaw.empty()) {
+        return Unexpected{"{" + piece.name + "} stands in the path of its URL, and this one " +
+                          std::string(flaw)};
+      }
+      segment += value;
+      steered = true;
+    }
+    out += escaped(value);
   }
+  if (in_path && steered && leads_elsewhere(segment)) return Unexpected{refusal};
   return out;
 }
 

@@ -36,8 +36,13 @@ Expected<Template, std::string> parse_template(std::string_view text, bool point
 
 bool mentions(const Template& text, std::string_view name);
 
-// For a URL: every value percent-encoded, so that no key can reach another path or parameter.
-std::string fill_url(const Template& text, const Subject& subject);
+// The same, of the part before the first `?`: what is put there can lead to another place.
+bool mentions_in_path(const Template& text, std::string_view name);
+
+// For a URL: every value percent-encoded. In the path only what stays within its segment, however
+// often somebody on the way decodes it: not nothing, no dot segment, none of / \ % ? # and ;. The
+// error says which value does not fit and why; then nobody may be asked with it.
+Expected<std::string, std::string> fill_url(const Template& text, const Subject& subject);
 
 // A value as it stands in a URL.
 std::string escaped(std::string_view text);

@@ -189,21 +189,40 @@ TEST_P(CasesContract, EventsAreKeptOnce) {
   EXPECT_TRUE(cases->events_of("another")->empty());
 }
 
-TEST_P(CasesContract, NewsAreFinalEventsThatWaitForCasesThatAreNotClosed) {
+TEST_P(CasesContract, FinalEventsWaitUntilTheyAreAppliedOrPutOff) {
   const auto cases = connect();
   ASSERT_TRUE(cases->keep_event(event("e0", false)).value());
-  ASSERT_TRUE(cases->take(taking(7)).value());
-  EXPECT_TRUE(cases->with_news(10)->empty()) << "pending is no news";
-  ASSERT_TRUE(cases->keep_event(event("e1")).value());
-  EXPECT_EQ(cases->with_news(10)->size(), 1U);
-  ASSERT_TRUE(cases->change(taking(7).id, change(CaseState::dead, 0s)));
-  EXPECT_EQ(cases->with_news(10)->size(), 1U);
-  ASSERT_TRUE(cases->change(taking(7).id, change(CaseState::closed, 0s)));
-  EXPECT_TRUE(cases->with_news(10)->empty());
-  ASSERT_TRUE(cases->change(taking(7).id, change(CaseState::open, 0s)));
-  ASSERT_TRUE(cases->applied(event("e1"), "resolved"));
-  EXPECT_TRUE(cases->with_news(10)->empty());
-  EXPECT_EQ(cases->events_of("subject")->back().applied_as, "resolved");
+  EXPECT_TRUE(cases->waiting_events(start, 10)->empty()) << "pending is no news";
+  WebhookEvent named = event("e1");
+  named.scope = Scope{"caller:a"};
+  named.key = Key{"0123456789abcdef"};
+  ASSERT_TRUE(cases->keep_event(named).value());
+  ASSERT_TRUE(cases->keep_event(event("e2")).value());
+  EXPECT_THAT(*cases->waiting_events(start, 10),
+              ::testing::UnorderedElementsAre(named, event("e2")));
+  ASSERT_TRUE(cases->look_again(named, start + 1min));
+  EXPECT_THAT(*cases->waiting_events(start, 10), ::testing::ElementsAre(event("e2")));
+  EXPECT_THAT(*cases->waiting_events(start + 1min, 10), ::testing::ElementsAre(event("e2"), named));
+  ASSERT_TRUE(cases->applied(named, "resolved"));
+  EXPECT_THAT(*cases->waiting_events(start + 1min, 10), ::testing::ElementsAre(event("e2")));
+  EXPECT_EQ(cases->events_of("subject")->size(), 3U) << "kept";
+}
+
+TEST_P(CasesContract, AreFoundByWhatAnEventMayKnowThemBy) {
+  const auto cases = connect();
+  Cases::Taking one = taking(7);
+  one.resource = "resource:ch_1";
+  one.began_at = start - 5s;
+  ASSERT_TRUE(cases->take(one).value());
+  for (const char* subject : {"subject", "resource:ch_1"}) {
+    const auto found = cases->cases_of(subject).value();
+    ASSERT_EQ(found.size(), 1U) << subject;
+    EXPECT_EQ(found[0].id.key, unknown().key);
+    EXPECT_EQ(found[0].began_at, start - 5s);
+    EXPECT_EQ(found[0].source, "bank");
+  }
+  EXPECT_TRUE(cases->cases_of("")->empty());
+  EXPECT_TRUE(cases->cases_of("resource:ch_2")->empty());
 }
 
 TEST_P(CasesContract, DeadLettersAreUnknownRecordsOnly) {
@@ -365,30 +384,65 @@ TEST_P(CasesContract, OurLedgerIsReadInPagesByKey) {
   EXPECT_TRUE(cases->ledger_page(query).value().rows.empty());
 }
 
+// Whatever a node's own clock says: nobody tells it what time it is.
 TEST_P(CasesContract, AComparisonIsMadeByOneAndSeenByAll) {
   const auto one = connect();
   const auto other = connect();
-  EXPECT_TRUE(one->take_comparison("bank", start, start + 6h).value());
-  EXPECT_FALSE(other->take_comparison("bank", start + 1h, start + 7h).value());
+  EXPECT_TRUE(one->take_comparison("bank", 6h).value());
+  EXPECT_FALSE(other->take_comparison("bank", 6h).value());
   Comparison made;
   made.source = "bank";
-  made.next_at = start + 24h;
-  made.ended_at = start + 1h;
   made.result = R"({"ours":1})";
-  ASSERT_TRUE(one->compared(made));
-  EXPECT_FALSE(other->take_comparison("bank", start + 23h, start + 25h).value());
-  EXPECT_TRUE(other->take_comparison("bank", start + 24h, start + 30h).value());
+  ASSERT_TRUE(one->compared(made, 24h));
+  EXPECT_FALSE(other->take_comparison("bank", 6h).value());
+  const auto first = one->comparisons().value();
+  ASSERT_EQ(first.size(), 1U);
+  EXPECT_EQ(first[0].next_at, first[0].ended_at + 24h);
+  ASSERT_TRUE(one->compared(made, 0s));
+  EXPECT_TRUE(other->take_comparison("bank", 6h).value());
   Comparison failed;
   failed.source = "bank";
-  failed.next_at = start + 25h;
   failed.trouble = "it's away";
-  ASSERT_TRUE(other->compared(failed));
+  ASSERT_TRUE(other->compared(failed, 5min));
   const auto seen = one->comparisons().value();
   ASSERT_EQ(seen.size(), 1U);
   EXPECT_EQ(seen[0].result, made.result) << "the last one that was made to the end";
-  EXPECT_EQ(seen[0].ended_at, made.ended_at);
-  EXPECT_EQ(seen[0].next_at, failed.next_at);
+  EXPECT_GE(seen[0].ended_at, first[0].ended_at);
+  EXPECT_LT(seen[0].ended_at, seen[0].next_at);
   EXPECT_EQ(seen[0].trouble, "it's away");
+}
+
+TEST_P(CasesContract, AKeyIsFoundInWhicheverScopeItIs) {
+  const auto put_in = [&](const char* scope, const char* key, std::int64_t fence) {
+    Record record = unknown(fence);
+    record.scope = Scope{scope};
+    record.key = Key{key};
+    record.attempt = 3;
+    put(record);
+  };
+  put_in("caller:a", "0123456789abcde1", 11);
+  put_in("caller:a", "0123456789abcde2", 12);
+  put_in("caller:B", "0123456789abcde1", 13);  // before the others, byte by byte
+  put_in("caller:c", "0123456789abcde3", 14);
+  const auto cases = connect();
+  const ScopesOfKey two = cases->scopes_of(Key{"0123456789abcde1"}, 10).value();
+  EXPECT_TRUE(two.whole);
+  ASSERT_EQ(two.scopes.size(), 2U);
+  EXPECT_EQ(two.scopes[0].text, "caller:B");
+  EXPECT_EQ(two.scopes[1].text, "caller:a");
+  const ScopesOfKey cut = cases->scopes_of(Key{"0123456789abcde3"}, 2).value();
+  EXPECT_FALSE(cut.whole);
+  EXPECT_TRUE(cut.scopes.empty());
+  EXPECT_TRUE(cases->scopes_of(Key{"0123456789abcde4"}, 10).value().scopes.empty());
+
+  const auto page = cases->keys_after({}, {}, 3).value();
+  ASSERT_EQ(page.size(), 3U);
+  EXPECT_EQ(page[0].scope.text, "caller:B");
+  EXPECT_EQ(page[0].fence.number, 13);
+  EXPECT_EQ(page[0].attempt, 3);
+  const auto rest = cases->keys_after(page[2].scope, page[2].key, 3).value();
+  ASSERT_EQ(rest.size(), 1U);
+  EXPECT_EQ(rest[0].key.text, "0123456789abcde3");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CasesContract, ::testing::Values(Kind::sqlite, Kind::postgres),

@@ -25,6 +25,8 @@ class MemoryHarness final : public testing::StoreHarness {
     return kept;
   }
 
+  bool purge(const Record& row) override { return store_->purge(row.scope, row.key); }
+
  private:
   std::shared_ptr<memory::MemoryStore> store_ = std::make_shared<memory::MemoryStore>(wall_time);
 };

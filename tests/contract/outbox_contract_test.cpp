@@ -90,7 +90,7 @@ class OutboxContract : public ::testing::TestWithParam<Kind> {
 
   static OutboxClaim claim_of(const std::string& owner, std::size_t rows = 10,
                               Duration lease = 1h) {
-    return {"provider", owner, lease, rows};
+    return {"provider", owner, lease, rows, false};
   }
 
   static std::vector<OutboxRow> claimed(OutboxStore& store, const OutboxClaim& claim) {
@@ -204,8 +204,33 @@ TEST_P(OutboxContract, EveryColumnThatAWorkerWritesComesBack) {
   row.response_code = 201;
   row.last_error = "it's \"late\"";
   row.done_at = Instant(13us);
+  row.asked = 4;
+  row.absent = 2;
+  row.doubted_at = Instant(14us);
   ASSERT_TRUE(write(*store, row));
   EXPECT_EQ(found(*store, 1), row);
+}
+
+TEST_P(OutboxContract, WhatIsInDoubtIsClaimedOnlyByWhoeverAsksAboutIt) {
+  enqueue(1);
+  enqueue(2);
+  const auto store = connect();
+  std::vector<OutboxRow> rows = claimed(*store, claim_of("a"));
+  ASSERT_EQ(rows.size(), 2U);
+  for (OutboxRow& row : rows) {
+    row.status = OutboxStatus::unknown;
+    row.locked_until.reset();
+    row.next_attempt_at = Instant(0us);
+  }
+  rows[1].discarded_at = Instant(5us);
+  for (const OutboxRow& row : rows) ASSERT_TRUE(write(*store, row));
+  OutboxClaim asking = claim_of("b");
+  asking.in_doubt = true;
+  EXPECT_THAT(claimed(*store, claim_of("c")), IsEmpty());
+  EXPECT_THAT(ids(claimed(*store, asking)), ElementsAre(rows[0].id)) << "nobody wants the other";
+  asking.owner = "d";
+  EXPECT_THAT(claimed(*store, asking), IsEmpty()) << "somebody is at it";
+  EXPECT_FALSE(write(*store, rows[0])) << "whoever had it before changes nothing";
 }
 
 TEST_P(OutboxContract, AnOwnerThatLostItsRowChangesNothing) {

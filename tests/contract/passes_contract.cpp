@@ -3,6 +3,7 @@
 #include <chrono>
 #include <map>
 
+#include "testing/run.hpp"
 #include "tests/contract/store_contract.hpp"
 
 namespace pawl {
@@ -28,6 +29,22 @@ Record kept_until(Record record, Instant expires_at, Duration age = hours(50)) {
   record.created_at = expires_at - age;
   if (auto* done = std::get_if<Completed>(&record.state)) done->completed_at = record.created_at;
   record.expires_at = expires_at;
+  return record;
+}
+
+// Accepted an hour ago; refused since, and not to be tried before then.
+Record queued_until(Record record, Instant created_at, Instant not_before) {
+  record.created_at = created_at;
+  record.state = Pending{not_before};
+  record.policy.mode = Mode::async;
+  record.request = StoredRequest{.target = "/payouts", .headers = {}, .body = "{}"};
+  return record;
+}
+
+Record given_up(Record record) {
+  record.state = FailedRetryable{};
+  record.policy.mode = Mode::async;
+  record.request = StoredRequest{.target = "/payouts", .headers = {}, .body = "{}"};
   return record;
 }
 
@@ -152,6 +169,76 @@ TEST_P(StoreContract, UndeterminedFindsExactlyWhatIsToBeReconciledOldestFirst) {
   EXPECT_TRUE(same(client_.undetermined(now_), {swept_row}));
 }
 
+TEST_P(StoreContract, PendingLeavesAloneWhatIsNotToBeTriedYet) {
+  const Record fresh = queued_until(held("m-contract-key"), now_ - hours(2), Instant{});
+  const Record later = queued_until(held("a-contract-key"), now_ - hours(3), now_ + tick);
+  const Record due = queued_until(held("z-contract-key"), now_ - hours(4), now_);
+  client_.insert({later, due, fresh});
+  EXPECT_TRUE(same(client_.pending(now_), {fresh, due}));
+  EXPECT_TRUE(same(connect().pending(now_, 1), {fresh}));
+  EXPECT_TRUE(same(client_.pending(now_ - tick), {fresh}));
+  EXPECT_TRUE(same(client_.pending(now_ + tick), {fresh, due, later}));
+  EXPECT_TRUE(same(client_.find(later), later));
+  // Claimed, refused, and put off once more.
+  Record claimed = due;
+  claimed.state = InProgress{now_, now_ + seconds(30)};
+  claimed.owner.text = "owner-2";
+  claimed.fence.number += 1;
+  EXPECT_TRUE(client_.replace(claimed, guard_of(due)).mine);
+  EXPECT_TRUE(same(client_.pending(now_), {fresh}));
+  Record refused = claimed;
+  refused.state = Pending{now_ + hours(1)};
+  refused.attempt += 1;
+  EXPECT_TRUE(client_.replace(refused, guard_of(claimed)).mine);
+  EXPECT_TRUE(same(client_.pending(now_ + tick), {fresh, later}));
+  EXPECT_TRUE(same(client_.pending(now_ + hours(1)), {fresh, later, refused}));
+}
+
+TEST_P(StoreContract, ADeadLetterIsNeverPastItsRetentionAndHidesNothingThatIs) {
+  std::vector<Record> rows;
+  for (int i = 0; i < 10; ++i) {
+    const Record row = held("dead-contract-key-" + std::to_string(i));
+    rows.push_back(kept_until(given_up(row), now_ - hours(24) - seconds(i)));
+  }
+  const Record over =
+      kept_until(in_state(held("contract-key-over"), Status::failed_retryable), now_);
+  rows.push_back(over);
+  client_.insert(rows);
+  for (int call = 0; call < 5; ++call) {
+    for (const Record& row : client_.past_retention(now_, 4)) {
+      EXPECT_TRUE(same(row, over)) << "and never a dead letter";
+    }
+  }
+  const std::map<std::string, Record> seen = seen_past_retention(client_, now_, 1);
+  EXPECT_EQ(seen.size(), 1u);
+  // Given up by an operator it has an answer, and is over like any other.
+  Record discarded = in_state(rows.front(), Status::completed);
+  discarded.expires_at = now_ - tick;
+  std::get<Completed>(discarded.state).completed_at = now_ - seconds(1);
+  EXPECT_TRUE(client_.replace(discarded, guard_of(rows.front())).mine);
+  EXPECT_TRUE(seen_past_retention(client_, now_, 2).contains(discarded.key.text));
+}
+
+TEST_P(StoreContract, ActiveKeysOfAScopeAreThoseOfWhichSomethingMayStillBecome) {
+  std::vector<Record> rows;
+  for (const Status status : every_status) {
+    for (const char* scope : {"caller:one", "caller:two", "caller:on"}) {
+      Record row = in_state(held("key-" + std::string(to_text(status))), status);
+      row.scope.text = scope;
+      rows.push_back(row);
+    }
+  }
+  client_.insert(rows);
+  EXPECT_EQ(client_.count_active(Scope{"caller:one"}), 3u);
+  EXPECT_EQ(client_.count_active(Scope{"caller:one"}, 2), 2u) << "so many at most";
+  EXPECT_EQ(client_.count_active(Scope{"caller:none"}), 0u);
+  const Record running = rows.at(3);  // the first of in_progress
+  ASSERT_EQ(status_of(running), Status::in_progress);
+  EXPECT_TRUE(client_.replace(in_state(running, Status::completed), guard_of(running)).mine);
+  EXPECT_EQ(connect().count_active(Scope{"caller:one"}), 2u);
+  EXPECT_EQ(client_.count_active(Scope{"caller:two"}), 3u);
+}
+
 TEST_P(StoreContract, PastRetentionFindsExactlyWhatIsOver) {
   std::map<std::string, Record> wanted;
   std::vector<Record> rows;
@@ -224,6 +311,55 @@ TEST_P(StoreContract, ARowIsGoneFromPastRetentionOnceAnybodyMovedIt) {
   const std::map<std::string, Record> seen = seen_past_retention(client_, now_, 1);
   ASSERT_EQ(seen.size(), 1u);
   EXPECT_TRUE(same(seen.begin()->second, released));
+}
+
+// More than a page of them, and all of them older than what can be read.
+TEST_P(StoreContract, RowsThatCannotBeReadKeepNoPassFromThoseThatCan) {
+  constexpr int count = 600;
+  std::vector<Record> spoilt;
+  for (int i = 0; i < count; ++i) {
+    const std::string name = "spoilt-" + std::to_string(i) + "-";
+    spoilt.push_back(leased_until(held(name + "leased"), now_ - hours(2)));
+    spoilt.push_back(doubted_until(held(name + "doubted"), now_ - hours(2)));
+    Record queued = testing::in_state(held(name + "queued"), Status::pending, now_);
+    queued.created_at = now_ - hours(2);
+    spoilt.push_back(queued);
+    spoilt.push_back(kept_until(in_state(held(name + "kept"), Status::completed), now_ - hours(2)));
+  }
+  client_.insert(spoilt);
+  if (!harness_->spoil_records()) GTEST_SKIP() << "no way to spoil a record here";
+  const Record leased = leased_until(held("leased-contract-key"), now_ - hours(1));
+  const Record doubted = doubted_until(held("doubted-contract-key"), now_ - hours(1));
+  Record queued = testing::in_state(held("queued-contract-key"), Status::pending, now_);
+  queued.created_at = now_ - hours(1);
+  const Record kept =
+      kept_until(in_state(held("kept-contract-key"), Status::completed), now_ - hours(1));
+  client_.insert({leased, doubted, queued, kept});
+
+  EXPECT_TRUE(same(client_.lapsed(now_), {leased}));
+  EXPECT_TRUE(same(client_.undetermined(now_), {doubted}));
+  const PassQuery query{.now = now_, .rows_max = 500};
+  EXPECT_TRUE(same(good(testing::run(client_.store().pending(query))), {queued}));
+  EXPECT_TRUE(same(client_.past_retention(now_), {kept}));
+  EXPECT_GE(client_.store().unreadable_rows(), static_cast<std::size_t>(4 * count));
+}
+
+// Flows that are half done are gone on with, however old they are, and nothing behind them waits
+// for that.
+TEST_P(StoreContract, WhatIsNeverReapedKeepsTheReaperFromNothing) {
+  std::vector<Record> rows;
+  for (int i = 0; i < 600; ++i) {
+    Record half = in_state(held("half-done-key-" + std::to_string(i)), Status::failed_retryable);
+    half.policy.on_lease_expiry = OnLeaseExpiry::resume;
+    half.recovery_point = "charged";
+    half.request = StoredRequest{"/payments", {}, "{}"};
+    rows.push_back(kept_until(half, now_ - hours(2)));
+  }
+  client_.insert(rows);
+  const Record over =
+      kept_until(in_state(held("over-contract-key"), Status::completed), now_ - hours(1));
+  client_.insert(over);
+  EXPECT_TRUE(seen_past_retention(client_, now_, 1).contains(over.key.text));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "src/adapters/postgres/cases.hpp"
 #include "src/adapters/postgres/migrate.hpp"
 #include "src/adapters/postgres/postgres_store.hpp"
 #include "src/adapters/postgres/row.hpp"
@@ -77,6 +78,20 @@ class PostgresHarness final : public testing::StoreHarness {
           kept.push_back(std::move(one));
         });
     return kept;
+  }
+
+  bool purge(const Record& row) override {
+    postgres::Options options;
+    options.allow_lossy_store = true;
+    const auto purged =
+        postgres::cases_in(url(), options)
+            ->purge(row.scope, row.key, guard_of(row), {"operator", "purge", "a test"});
+    return purged && *purged;
+  }
+
+  bool spoil_records() override {
+    server().query("UPDATE pawl.keys SET policy = '{\"v\":99}'", database_);
+    return true;
   }
 
  private:

@@ -178,6 +178,52 @@ TEST_F(SqlFunctions, APromiseMadeTwiceIsOneRowOfTheOutbox) {
   EXPECT_EQ(value("SELECT count(*) FROM pawl.outbox"), "1");
 }
 
+TEST_F(SqlFunctions, AKeyThatIsNewAgainPromisesAnew) {
+  const std::string policy = R"({"v":1,"retention_us":1})";
+  ASSERT_EQ(reserve("k-1", "o-1", policy), "execute");
+  const auto enqueue = [] {
+    return value("SELECT pawl.enqueue('s', 'k-1', " + fence("k-1") + ", 'bank', 'x')");
+  };
+  const std::string first = enqueue();
+  value("SELECT pawl.complete('s', 'k-1', " + fence("k-1") + ", 200, '{}', '')");
+  ASSERT_EQ(reserve("k-1", "o-2", policy), "execute") << "past its retention";
+  const std::string second = enqueue();
+  EXPECT_NE(first, second);
+  EXPECT_EQ(value("SELECT count(DISTINCT derived_key) FROM pawl.outbox"), "2");
+}
+
+TEST_F(SqlFunctions, AnotherMessageInThePlaceOfAPromiseRaisesPW002AndTheBusinessRowIsGone) {
+  ASSERT_EQ(reserve("k-1", "o-1"), "execute");
+  const std::string enqueue = "SELECT pawl.enqueue('s', 'k-1', " + fence("k-1") + ", 'bank', ";
+  const std::string start = "BEGIN; INSERT INTO payments (key) VALUES ('k-1'); " + enqueue;
+  for (const char* other : {"'y');", "'x', '/other');"}) {
+    const Finished session = psql(start + "'x'); " + enqueue + other + " COMMIT;");
+    EXPECT_NE(session.err.find("PW002"), std::string::npos) << session.err;
+    EXPECT_NE(session.err.find("step of its own"), std::string::npos) << session.err;
+  }
+  EXPECT_EQ(value("SELECT count(*) FROM payments"), "0");
+  EXPECT_EQ(value("SELECT count(*) FROM pawl.outbox"), "0");
+  const Finished apart = psql(start + "'x'); " + enqueue + "'y', step => 'second'); " + enqueue +
+                              "'x', headers => '{\"traceparent\":\"1\"}'); COMMIT;");
+  EXPECT_EQ(apart.exit_code, 0) << apart.err;
+  EXPECT_EQ(value("SELECT count(*) FROM pawl.outbox"), "2");
+}
+
+// As the version before derived it: without the life.
+TEST_F(SqlFunctions, ARowFromBeforeTheUpgradeIsTheSamePromise) {
+  ASSERT_EQ(reserve("k-1", "o-1"), "execute");
+  const std::string enqueue = "SELECT pawl.enqueue('s', 'k-1', " + fence("k-1") + ", 'bank', 'x')";
+  const std::string row = value(enqueue);
+  const std::string as_before =
+      "UPDATE pawl.outbox SET derived_key = encode(sha256(convert_to("
+      "'pawl-derived-key:1:s:3:k-1:4:bank:0:', 'UTF8')), 'hex')";
+  value(as_before);
+  EXPECT_EQ(value(enqueue), row);
+  EXPECT_EQ(value("SELECT count(*) FROM pawl.outbox"), "1");
+  value("UPDATE pawl.outbox SET created_at = created_at - interval '1 hour'");
+  EXPECT_NE(value(enqueue), row) << "an earlier life's";
+}
+
 TEST_F(SqlFunctions, CompletionIsDurableAlthoughTheServiceTurnedThatOff) {
   ASSERT_EQ(reserve("k-1", "o-1"), "execute");
   const Finished session =
@@ -197,6 +243,110 @@ TEST_F(SqlFunctions, BadArgumentsAreRefusedInWords) {
   EXPECT_NE(psql("SELECT pawl.reserve('s', '', 'f', 'o')").err.find("printable"),
             std::string::npos);
   EXPECT_EQ(status("k-1"), "in_progress");
+}
+
+// Every member and value that src/core/policy.cpp would not read, or would read as something else.
+TEST_F(SqlFunctions, APolicyThatIsNotUnderstoodIsRefusedAndNothingIsReserved) {
+  for (const char* policy : {R"({"v":1,"on_lease_expiry":"unkown"})",
+                             R"({"v":1,"on_lease_expiry":"Retry"})",
+                             R"({"v":1,"on_lease_expiry":true})",
+                             R"({"v":1,"on_lease_expiry":null})",
+                             R"({"v":1,"on_lease_expiri":"retry"})",
+                             R"({"v":1,"mode":"proxy"})",
+                             R"({"v":1,"on_server_error":"release"})",
+                             R"({"v":1,"on_refusal":"retry"})",
+                             R"({"v":1,"retention_from":"deleted"})",
+                             R"({"v":1,"expired":"keep"})",
+                             R"({"v":1,"lease_us":-1})",
+                             R"({"v":1,"lease_us":"30"})",
+                             R"({"v":1,"lease_us":1.5})",
+                             R"({"v":1,"retention_us":3155695200000001})",
+                             R"({"v":1,"retention_us":1e300})",
+                             R"({"v":1,"max_attempts":0})",
+                             R"({"v":1,"max_attempts":1000001})",
+                             R"({"v":1,"include":"/a"})",
+                             R"({"v":1,"include":["a"]})",
+                             R"({"v":1,"exclude":["/~2"]})",
+                             R"({"v":1,"exclude":[1]})",
+                             R"({"v":1,"transactional":"yes"})",
+                             R"({"v":1,"credentials":1})",
+                             R"({"v":2})",
+                             R"({"v":"1"})",
+                             R"({})",
+                             R"([])",
+                             R"(1)"}) {
+    const Finished refused =
+        psql("SELECT pawl.reserve('s', 'k-1', 'f', 'o', '" + std::string(policy) + "')");
+    EXPECT_NE(refused.err.find("22023"), std::string::npos) << policy << ": " << refused.err;
+  }
+  EXPECT_NE(psql("SELECT pawl.reserve('s', 'k-1', 'f', 'o', NULL)").err.find("22023"),
+            std::string::npos);
+  EXPECT_EQ(value("SELECT count(*) FROM pawl.keys"), "0");
+}
+
+TEST_F(SqlFunctions, EveryPolicyThatTheGatewayStoresIsTaken) {
+  StoredPolicy all;
+  all.transactional = true;
+  all.on_lease_expiry = OnLeaseExpiry::resume;
+  all.on_server_error = OnServerError::store;
+  all.on_refusal = OnRefusal::hold;
+  all.retention_from = RetentionFrom::created;
+  all.expired = WhenExpired::tombstone;
+  all.lease = std::chrono::years(100);
+  all.upstream_timeout = Duration{0};
+  all.retention = std::chrono::hours(1);
+  all.tombstone_for = std::chrono::hours(1);
+  all.max_attempts = 1'000'000;
+  all.fingerprint.include.push_back(json::parse_pointer("/a~1b/~0").value());
+  all.fingerprint.exclude.push_back(json::parse_pointer("").value());
+  EXPECT_EQ(reserve("k-1", "o-1", encode(all)), "execute");
+  EXPECT_EQ(reserve("k-2", "o-1", encode(StoredPolicy{})), "execute");
+}
+
+TEST_F(SqlFunctions, ARuleForALapsedLeaseThatIsNotUnderstoodIsDoubt) {
+  for (const char* rule : {R"("unkown")", R"("RETRY")", "null", "true", R"(["retry"])"}) {
+    value("TRUNCATE pawl.keys, pawl.due");
+    ASSERT_EQ(reserve("k-1", "o-1", R"({"v":1,"lease_us":1,"on_lease_expiry":"retry"})"),
+              "execute");
+    // As an older version let it in.
+    value("UPDATE pawl.keys SET policy = jsonb_set(policy, '{on_lease_expiry}', '" +
+          std::string(rule) + "') RETURNING 1");
+    EXPECT_EQ(reserve("k-1", "o-2"), "undetermined") << rule;
+    EXPECT_EQ(status("k-1"), "unknown");
+  }
+}
+
+TEST_F(SqlFunctions, AfterARestoreAKeyThatIsNotKnownIsNotNew) {
+  ASSERT_EQ(reserve("k-done", "o-1"), "execute");
+  value("SELECT pawl.complete('s', 'k-done', " + fence("k-done") + ", 200, '{}', '')");
+  ASSERT_EQ(reserve("k-free", "o-1"), "execute");
+  value("SELECT pawl.release('s', 'k-free', " + fence("k-free") + ")");
+  ASSERT_EQ(reserve("k-over", "o-1", R"({"v":1,"retention_us":0})"), "execute");
+  value("SELECT pawl.complete('s', 'k-over', " + fence("k-over") + ", 200, '{}', '')");
+  const auto restored = [](const std::string& until, const std::string& finished) {
+    value(
+        "INSERT INTO pawl.facts VALUES ('restored', format('{\"since_us\":1,\"at_us\":%s,"
+        "\"until_us\":%s,\"finished\":" +
+        finished +
+        "}', (extract(epoch FROM now()) * 1000000)::bigint, (extract(epoch FROM "
+        "now() + interval '" +
+        until + "') * 1000000)::bigint)) ON CONFLICT (name) DO UPDATE SET value = excluded.value");
+  };
+  restored("1 hour", "false");
+  EXPECT_EQ(reserve("k-new", "o-1"), "restored");
+  EXPECT_EQ(status("k-new"), "") << "nothing is written";
+  EXPECT_EQ(reserve("k-done", "o-2"), "replay") << "what is known is known";
+  EXPECT_EQ(reserve("k-free", "o-2"), "restored") << "it may have run since the backup";
+  EXPECT_EQ(reserve("k-over", "o-2"), "restored");
+  restored("1 hour", "true");
+  EXPECT_EQ(reserve("k-new", "o-1"), "restored");
+  EXPECT_EQ(reserve("k-over", "o-2"), "restored") << "another life may have begun since";
+  EXPECT_EQ(reserve("k-free", "o-2"), "execute") << "somebody has looked at it since";
+  value("SELECT pawl.release('s', 'k-free', " + fence("k-free") + ")");
+  restored("-1 hour", "true");
+  EXPECT_EQ(reserve("k-new", "o-1"), "execute") << "a retention has passed";
+  EXPECT_EQ(reserve("k-free", "o-2"), "execute");
+  value("DELETE FROM pawl.facts WHERE name = 'restored'");
 }
 
 TEST_F(SqlFunctions, TheStoreReadsAndSweepsWhatTheyWrote) {

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "src/adapters/sqlite/cases.hpp"
 #include "src/adapters/sqlite/codec.hpp"
 #include "src/adapters/sqlite/connection.hpp"
 #include "src/adapters/sqlite/sqlite_store.hpp"
@@ -61,6 +62,20 @@ class SqliteHarness final : public testing::StoreHarness {
           kept.push_back(std::move(one));
         });
     return kept;
+  }
+
+  bool purge(const Record& row) override {
+    const auto purged = sqlite::cases_in(path())->purge(row.scope, row.key, guard_of(row),
+                                                        {"operator", "purge", "a test"});
+    return purged && *purged;
+  }
+
+  bool spoil_records() override {
+    auto connection = sqlite::Connection::open(path(), sqlite::WhenMissing::fail, {});
+    if (!connection) throw std::runtime_error(connection.error().text);
+    auto statement =
+        sqlite::Statement::prepare(connection->handle(), "UPDATE keys SET policy = '{\"v\":99}'");
+    return statement && statement->step() == SQLITE_DONE;
   }
 
  private:

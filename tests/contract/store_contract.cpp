@@ -133,7 +133,7 @@ std::optional<Record> Client::find(const Record& like) {
   return good(run(store_->find(like.scope, like.key)));
 }
 
-Instant Client::time() { return good(run(store_->time())); }
+Instant Client::time() { return good(run(store_->time())).now; }
 
 std::vector<Record> Client::lapsed(Instant now, std::size_t rows_max) {
   return good(run(store_->lapsed({now, rows_max})));
@@ -145,6 +145,14 @@ std::vector<Record> Client::past_retention(Instant now, std::size_t rows_max) {
 
 std::vector<Record> Client::undetermined(Instant now, std::size_t rows_max) {
   return good(run(store_->undetermined({now, rows_max})));
+}
+
+std::vector<Record> Client::pending(Instant now, std::size_t rows_max) {
+  return good(testing::run(store_->pending({now, rows_max})));
+}
+
+std::size_t Client::count_active(const Scope& scope, std::size_t up_to) {
+  return good(testing::run(store_->count_active(scope, up_to)));
 }
 
 void Client::keep_evidence(const LateEvidence& evidence) {

@@ -67,6 +67,8 @@ class Client {
   std::vector<Record> lapsed(Instant now, std::size_t rows_max = 500);
   std::vector<Record> past_retention(Instant now, std::size_t rows_max = 500);
   std::vector<Record> undetermined(Instant now, std::size_t rows_max = 500);
+  std::vector<Record> pending(Instant now, std::size_t rows_max = 500);
+  std::size_t count_active(const Scope& scope, std::size_t up_to = 1000);
   void keep_evidence(const LateEvidence& evidence);
 
   // For races: ask again where the store says that it lost every round, or that it does not know.

@@ -1,7 +1,9 @@
-// What the documents name is there: tests in docs/checklists.md, metrics in docs/alerts.yml.
+// What the documents name is there: tests in docs/checklists.md and docs/security.md, metrics in
+// docs/alerts.yml.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -53,9 +55,11 @@ Names in_document(const std::string& name, const std::regex& pattern) {
 TEST(Checklists, EveryNameIsATest) {
   const Names tests = in_sources({"src", "tests", "examples"},
                                  std::regex(R"(TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\))"));
-  const Names named = in_document("checklists.md", std::regex(R"(`([A-Z]\w+)\.([A-Z]\w+)`)"));
-  EXPECT_THAT(named, SizeIs(::testing::Gt(40U)));
-  for (const std::string& name : named) EXPECT_THAT(tests, Contains(name));
+  for (const std::string document : {"checklists.md", "security.md"}) {
+    const Names named = in_document(document, std::regex(R"(`([A-Z]\w+)\.([A-Z]\w+)`)"));
+    EXPECT_THAT(named, SizeIs(::testing::Gt(20U)));
+    for (const std::string& name : named) EXPECT_THAT(tests, Contains(name)) << document;
+  }
 }
 
 TEST(Alerts, NameMetricsThatExist) {
@@ -64,6 +68,19 @@ TEST(Alerts, NameMetricsThatExist) {
   EXPECT_THAT(named, SizeIs(::testing::Gt(3U)));
   for (const std::string& name : named) EXPECT_THAT(metrics, Contains(name));
 }
+
+#ifdef PAWL_PROMTOOL
+int promtool(const std::string& arguments) {
+  const std::string command = "cd '" PAWL_SOURCE_DIR "' && '" PAWL_PROMTOOL "' " + arguments;
+  return std::system(command.c_str());  // NOLINT(concurrency-mt-unsafe): the only thread there is
+}
+
+TEST(Alerts, AreRulesThatPrometheusTakes) { EXPECT_EQ(promtool("check rules docs/alerts.yml"), 0); }
+
+TEST(Alerts, FireWhenTheyShouldAndKeepQuietOtherwise) {
+  EXPECT_EQ(promtool("test rules tests/docs/alerts_tests.yml"), 0);
+}
+#endif
 
 }  // namespace
 }  // namespace pawl

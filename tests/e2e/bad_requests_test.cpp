@@ -126,11 +126,13 @@ TEST_F(BadRequests, AnswerPipelinedRequestsInOrder) {  // C13
   EXPECT_EQ(requests[1].body, "defg");
 }
 
-TEST_F(BadRequests, ForwardABodyOnGetWhole) {  // C14
+TEST_F(BadRequests, AreThoseOfGetWithABody) {  // C14
   RawClient client(gateway().port());
   client.send("GET /x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
-  EXPECT_EQ(client.read_answer().status, 201);
-  EXPECT_EQ(upstream.requests().at(0).body, "hello");
+  const HttpAnswer answer = client.read_answer();
+  EXPECT_EQ(answer.status, 400);
+  expect_closing(answer, client);
+  EXPECT_EQ(upstream.count(), 0U);
 }
 
 TEST_F(BadRequests, KeepThePathAsItWasSent) {  // F12

@@ -67,7 +67,7 @@ TEST_P(Concurrency, TwoHundredIdenticalPostsToThreeNodes) {
 TEST_P(Concurrency, ARetryableFailureIsTakenOverByOneOnly) {
   ServeProcess& gateway = start();
   ServeProcess& other = start();
-  upstream.behave(Behaviour::answer(500));
+  upstream.behave(Behaviour::answer(500, "{}", {{"Pawl-Outcome", "not-executed"}}));
   EXPECT_EQ(post(gateway.port(), payment).status, 500);
   const auto gate = std::make_shared<Gate>();
   upstream.behave(Behaviour::answer(201).after(gate));

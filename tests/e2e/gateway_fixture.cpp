@@ -87,7 +87,7 @@ ServeProcess& GatewayTest::start(const Settings& settings, bool worker) {
                              "\"\nallow_lossy_store = true\n" + settings.top + "\n[policy]\n" +
                              settings.policy + "\n" + settings.rest;
   const testing::ServeOptions options{
-      .flags = {}, .config = config, .worker = worker, .port = settings.port};
+      .flags = settings.flags, .config = config, .worker = worker, .port = settings.port};
   return gateways_.emplace_back(PAWL_BINARY, options);
 }
 

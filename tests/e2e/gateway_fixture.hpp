@@ -31,11 +31,12 @@ enum class StoreKind { sqlite, postgres };
 
 // The parts of a configuration; every test says only what it is about.
 struct Settings {
-  std::string policy;         // lines of [policy]
-  std::string top;            // lines before any table
-  std::string rest;           // further tables
-  std::string upstream = "";  // a URL; empty: this test's own
-  std::uint16_t port = 0;     // for one that must be found where another was; 0: any
+  std::string policy;                   // lines of [policy]
+  std::string top;                      // lines before any table
+  std::string rest;                     // further tables
+  std::string upstream = "";            // a URL; empty: this test's own
+  std::uint16_t port = 0;               // for one that must be found where another was; 0: any
+  std::vector<std::string> flags = {};  // of the command line
 };
 
 // The one server of this program. Whoever stops it starts it again.

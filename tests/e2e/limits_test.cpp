@@ -35,11 +35,24 @@ TEST_P(Limits, NewKeysPerSecond) {
   EXPECT_EQ(upstream.count(), 1U);
 }
 
+TEST_P(Limits, NewKeysPerSecondHoldOnAsyncRoutesToo) {
+  ServeProcess& gateway =
+      start({.policy = "mode = \"async\"\nnew_keys_per_second = 0.001", .top = "", .rest = ""});
+  EXPECT_EQ(post(gateway.port(), payment).status, 202);
+  const HttpAnswer refused = post(gateway.port(), numbered(1));
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(problem_of(refused), "rate-limited");
+  EXPECT_EQ(status_of(gateway, numbered(1).key), "404");
+  ASSERT_TRUE(becomes(gateway, payment.key, "completed"));
+  EXPECT_EQ(post(gateway.port(), payment).status, 201) << "a replay is no new work";
+  EXPECT_EQ(upstream.count(), 1U);
+}
+
 TEST_P(Limits, AReplayFromTheStoreIsServedToAScopeOverItsLimit) {
   ServeProcess& elsewhere = start();
   const HttpAnswer first = post(elsewhere.port(), payment);
-  upstream.behave(Behaviour::answer(500));
-  EXPECT_EQ(post(elsewhere.port(), numbered(2)).status, 500);
+  upstream.behave(Behaviour::answer(429));
+  EXPECT_EQ(post(elsewhere.port(), numbered(2)).status, 429);
   upstream.behave(Behaviour::answer(201));
   ServeProcess& gateway =
       start({.policy = "new_keys_per_second = 0.001", .top = "replay_cache = 0", .rest = ""});
@@ -92,15 +105,53 @@ TEST_P(Limits, ActiveKeys) {
   EXPECT_EQ(upstream.count(), 4U);
 }
 
-TEST_P(Limits, AFailedReservationGivesItsPlaceBack) {
+TEST_P(Limits, ActiveKeysAreThoseOfAllNodes) {
+  const Settings two{.policy = "active_keys = 2", .top = "", .rest = ""};
+  ServeProcess& here = start(two);
+  ServeProcess& there = start(two);
+  const auto gate = std::make_shared<Gate>();
+  upstream.behave(Behaviour::answer(201).after(gate));
+  RawClient one(here.port());
+  RawClient two_(here.port());
+  one.send(to_bytes(numbered(1)));
+  two_.send(to_bytes(numbered(2)));
+  upstream.wait_for(2);
+  EXPECT_EQ(problem_of(post(there.port(), numbered(3))), "too-many-keys");
+  EXPECT_EQ(problem_of(post(there.port(), numbered(1))), "in-flight") << "no new work";
+  gate->release();
+  EXPECT_EQ(one.read_answer().status, 201);
+  EXPECT_EQ(two_.read_answer().status, 201);
+  EXPECT_TRUE(until([&] { return post(there.port(), numbered(3)).status == 201; }));
+  EXPECT_EQ(upstream.count(), 3U);
+}
+
+TEST_P(Limits, ActiveKeysCountWhatWaitsForAWorker) {
+  upstream.stop();
+  const Settings two{.policy = "mode = \"async\"\nactive_keys = 2", .top = "", .rest = ""};
+  ServeProcess& here = start(two);
+  EXPECT_EQ(post(here.port(), numbered(1)).status, 202);
+  EXPECT_EQ(post(here.port(), numbered(2)).status, 202);
+  EXPECT_EQ(problem_of(post(here.port(), numbered(3))), "too-many-keys");
+  EXPECT_EQ(post(here.port(), numbered(1)).status, 202) << "a duplicate is told as ever";
+  ServeProcess& there = start(two);
+  EXPECT_EQ(problem_of(post(there.port(), numbered(3))), "too-many-keys");
+  EXPECT_EQ(status_of(there, numbered(3).key), "404");
+}
+
+TEST_P(Limits, ActiveKeysCountWhatIsUnknownAndNotWhatHasFailed) {
   ServeProcess& gateway = start({.policy = "active_keys = 1", .top = "", .rest = ""});
-  for (const Behaviour& behaviour :
-       {Behaviour::answer(500), Behaviour::reset(), Behaviour::answer(201)}) {
-    static int number = 0;
-    upstream.behave(behaviour);
-    EXPECT_NE(post(gateway.port(), numbered(++number)).status, 429);
-    EXPECT_NE(post(gateway.port(), payment).status, 429);
-  }
+  upstream.behave(Behaviour::answer(429));
+  EXPECT_EQ(post(gateway.port(), numbered(1)).status, 429) << "the upstream's own";
+  EXPECT_EQ(status_of(gateway, numbered(1).key), "failed_retryable");
+  upstream.behave(Behaviour::reset());
+  EXPECT_EQ(post(gateway.port(), numbered(2)).status, 502);
+  EXPECT_EQ(status_of(gateway, numbered(2).key), "unknown");
+  upstream.behave(Behaviour::answer(201));
+  const HttpAnswer refused = post(gateway.port(), payment);
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(problem_of(refused), "too-many-keys");
+  EXPECT_EQ(problem_of(post(gateway.port(), numbered(2))), "outcome-unknown");
+  EXPECT_EQ(upstream.count(), 2U);
 }
 
 TEST_P(Limits, LookupsPerSecond) {

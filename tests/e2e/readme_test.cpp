@@ -91,5 +91,88 @@ TEST(Readme, TheKeyApiIsAsItsPageTells) {
   follow(blocks);
 }
 
+// A service as many are: it commits its row, trips over something and answers 500.
+constexpr const char* stumbling_service = R"(
+import http.server, sqlite3
+class Service(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.rfile.read(int(self.headers['Content-Length']))
+        with sqlite3.connect('books.db') as books:
+            books.execute('CREATE TABLE IF NOT EXISTS payments (amount)')
+            books.execute('INSERT INTO payments VALUES (1000)')
+        self.send_response(500)
+        self.send_header('Content-Length', '5')
+        self.end_headers()
+        self.wfile.write(b'oops\n')
+    def log_message(self, *rest): pass
+http.server.ThreadingHTTPServer(('127.0.0.1', 3000), Service).serve_forever()
+)";
+
+// The line that the README gives for an API of one's own.
+std::string serve_line() {
+  std::ifstream text(PAWL_SOURCE_DIR "/README.md");
+  for (std::string line; std::getline(text, line);) {
+    if (line.starts_with("build/pawl serve --upstream")) return line;
+  }
+  return "";
+}
+
+std::string part_of(const std::string& text, const std::string& from, const std::string& to) {
+  const std::size_t start = text.find(from);
+  if (start == std::string::npos) return "";
+  return text.substr(start, text.find(to, start) - start);
+}
+
+// What is said on the way is true: the row is there, nobody is asking anybody, and a person
+// decides.
+TEST(Readme, AServiceThatInsertsAndAnswers500HasOneRowAndEveryTextIsTrue) {
+  ASSERT_EQ(serve_line(), "build/pawl serve --upstream http://127.0.0.1:3000");
+  std::ostringstream text;
+  text << "set -m\nip link set lo up\nfolder=$(mktemp -d)\ncd $folder\nmkdir build\n"
+       << "ln -s " << PAWL_BINARY << " build/pawl\n"
+       << "cat > service.py <<'END'" << stumbling_service << "END\npython3 service.py &\n"
+       << serve_line() << " 2>log &\n"
+       << "until curl -s -o /dev/null http://127.0.0.1:9090/readyz; do sleep 0.05; done\n"
+       << "until curl -s -o /dev/null http://127.0.0.1:3000/; do sleep 0.05; done\n"
+       << "pay() { curl -s -i http://127.0.0.1:8080/v1/payments -H 'Idempotency-Key: "
+          "my-first-payment-0001' -H 'Content-Type: application/json' -d '{\"amount\":1000}'; }\n"
+       << "echo '== first'; pay; echo; echo '== second'; pay; echo; echo '== third'; pay; echo\n"
+       << "echo '== rows'; sqlite3 books.db 'SELECT count(*) FROM payments'\n"
+       << "echo '== explain'; build/pawl explain my-first-payment-0001 --store sqlite:pawl.db\n"
+       << "echo '== policy'; curl -s http://127.0.0.1:8080/_pawl/v1/policy\n"
+       << "echo '== end'; kill %2 %1; wait\ncd /\nrm -r $folder\n";
+  const testing::Finished done = testing::run_program(
+      {"/usr/bin/unshare", "--net", "--map-root-user", "/bin/bash", "-c", text.str()});
+  const auto has = [](const std::string& where, const std::string& what) {
+    EXPECT_NE(where.find(what), std::string::npos) << "not there: " << what << "\nin: " << where;
+  };
+  const auto has_not = [](const std::string& where, const std::string& what) {
+    EXPECT_EQ(where.find(what), std::string::npos) << "there: " << what << "\nin: " << where;
+  };
+  EXPECT_EQ(part_of(done.out, "== rows\n", "== explain"), "== rows\n1\n") << done.out << done.err;
+  const std::string first = part_of(done.out, "== first", "== second");
+  has(first, "HTTP/1.1 500");
+  has(first, "oops");
+  for (const std::string& retry :
+       {part_of(done.out, "== second", "== third"), part_of(done.out, "== third", "== rows")}) {
+    has(retry, "HTTP/1.1 409");
+    has(retry, "urn:pawl:problem:outcome-unknown");
+    has(retry, "may have happened");
+    has(retry, "Pawl-Should-Retry: false");
+    has_not(retry, "Retry-After");
+    has_not(retry, "looked into");
+  }
+  const std::string explained = part_of(done.out, "== explain", "== policy");
+  has(explained, "It may have happened, or not: nobody knows.");
+  has(explained, "The service answered 500");
+  has(explained, "a person must decide");
+  has(explained, "pawl keys resolve my-first-payment-0001");
+  has_not(explained, "othing happened");
+  has_not(explained, "goes on by itself");
+  const std::string policy = part_of(done.out, "== policy", "== end");
+  has(policy, R"("on_server_error":"hold")");
+  has(policy, "Pawl-Outcome");
+}
+
 }  // namespace
 }  // namespace pawl

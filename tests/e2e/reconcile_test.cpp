@@ -246,6 +246,87 @@ TEST_P(Reconcile, SeveralNodesResolveOnceAndAskOneAtATime) {
   EXPECT_TRUE(until([&] { return completed() == 1; }));
 }
 
+// The key as an attacker chooses it: what it leads to is another customer's, and looks paid.
+TEST_P(Reconcile, AKeyThatWouldWalkThroughTheUrlIsNotAskedWith) {
+  bank.behave(Behaviour::answer(200, R"({"status":"succeeded","email":"victim@example.com"})"));
+  const std::string by_path =
+      "[[source]]\nname = \"bank\"\nurl = \"" + bank.url() +
+      "/v1/charges/{key}\"\ntimeout = \"1s\"\nvisibility_window = \"0s\"\n" + rules;
+  ServeProcess& gateway = start({quick, often, by_path});
+  Post attack = payment;
+  attack.key = "../customers/cus_victim";
+  upstream.behave(Behaviour::hang_up());
+  EXPECT_EQ(problem_of(post(gateway.port(), attack)), "outcome-unknown");
+  ASSERT_TRUE(until([&] { return metric(gateway, "pawl_dead_letters") == 1; }));
+  EXPECT_EQ(bank.count(), 0U);
+  EXPECT_EQ(problem_of(post(gateway.port(), attack)), "outcome-unknown");
+  EXPECT_THAT(keys({"show", attack.key, "--scope", "caller:default"}).out,
+              HasSubstr("{key} stands in the path of its URL, and this one has a / in it"));
+  // An honest one is asked about.
+  lose(gateway);
+  ASSERT_TRUE(becomes(gateway, payment.key, "completed"));
+  EXPECT_EQ(bank.requests().front().target, "/v1/charges/" + payment.key);
+}
+
+// The provider shows the first attempt's refusal while the second one's charge is not visible yet.
+TEST_P(Reconcile, ARefusalIsNotTakenForALaterAttemptsBeforeThatMustBeVisible) {
+  bank.behave(Behaviour::answer(200, R"({"status":"declined"})"));
+  const std::string declined =
+      "[[source.rule]]\nstatus = 200\nwhere = { \"/status\" = \"declined\" }\n"
+      "then = \"completed\"\nresponse_status = 402\n";
+  std::string hour = source();
+  hour.insert(hour.find("[[source.rule]]"), declined);
+  const std::string none = "visibility_window = \"0s\"";
+  hour.replace(hour.find(none), none.size(), "visibility_window = \"1h\"");
+  ServeProcess& gateway =
+      start({std::string(quick) + "on_server_error = \"retry\"\n", often, hour});
+  upstream.behave(Behaviour::answer(500));
+  EXPECT_EQ(post(gateway.port(), payment).status, 500);
+  lose(gateway);
+  bank.wait_for(3);
+  EXPECT_EQ(status_of(gateway, payment.key), "unknown");
+  bank.behave(Behaviour::answer(200, R"({"status":"succeeded"})"));
+  ASSERT_TRUE(becomes(gateway, payment.key, "completed"));
+  EXPECT_EQ(post(gateway.port(), payment).body, R"({"status":"succeeded"})");
+}
+
+TEST_P(Reconcile, AClientIsToldWhoDecides) {
+  bank.behave(Behaviour::answer(500));
+  ServeProcess& asks = start({std::string(quick) + "on_server_error = \"hold\"\n", often,
+                              source("max_attempts = 1000\n")});
+  ServeProcess& nobody =
+      start({"lease = \"1s\"\nupstream_timeout = \"1s\"\n"
+             "on_server_error = \"hold\"\n",
+             often, ""});
+  upstream.behave(Behaviour::hang_up());
+  const HttpAnswer first = post(asks.port(), payment);
+  EXPECT_EQ(first.status, 502);
+  for (const HttpAnswer& answer : {first, post(asks.port(), payment)}) {
+    EXPECT_EQ(answer.value("Pawl-Should-Retry"), "true");
+    EXPECT_NE(answer.value("Retry-After"), "");
+    EXPECT_THAT(answer.body, HasSubstr("being asked of the provider"));
+  }
+  Post other = payment;
+  other.key = "fedcba9876543210";
+  const HttpAnswer lost = post(nobody.port(), other);
+  EXPECT_EQ(lost.status, 502);
+  for (const HttpAnswer& answer : {lost, post(nobody.port(), other)}) {
+    EXPECT_EQ(answer.value("Pawl-Should-Retry"), "false");
+    EXPECT_FALSE(answer.header("Retry-After"));
+    EXPECT_THAT(answer.body, HasSubstr("an operator must decide"));
+    EXPECT_THAT(answer.body, Not(HasSubstr("looked into")));
+  }
+  // Held after a server error: what the service could say.
+  Post held = payment;
+  held.key = "held-0123456789ab";
+  upstream.behave(Behaviour::answer(500));
+  EXPECT_EQ(post(nobody.port(), held).status, 500);
+  const HttpAnswer told = post(nobody.port(), held);
+  EXPECT_EQ(told.status, 409);
+  EXPECT_THAT(told.body, HasSubstr("the service answered 500"));
+  EXPECT_THAT(told.body, HasSubstr("Pawl-Outcome"));
+}
+
 // The first owner is stopped past its lease and taken over; the second one's answer gets lost; then
 // the first one goes on, and has its answer.
 TEST_P(Reconcile, AnAnswerThatCameTooLateIsUsedInsteadOfAsking) {

@@ -199,6 +199,26 @@ TEST_P(Reserve, ATombstoneSaysGoneBeforeAndAfterTheReaperCame) {
   EXPECT_EQ(upstream.count(), 1U);
 }
 
+TEST_P(Reserve, AFormWithFilesSentAgainWithAnotherBoundaryIsAReplay) {
+  ServeProcess& gateway = start();
+  const auto form = [&](const std::string& boundary, const std::string& amount) {
+    Post one = payment;
+    one.headers = {{"Content-Type", "multipart/form-data; boundary=" + boundary}};
+    one.body = "--" + boundary + "\r\nContent-Disposition: form-data; name=\"amount\"\r\n\r\n" +
+               amount + "\r\n--" + boundary +
+               "\r\nContent-Disposition: form-data; name=\"invoice\"; filename=\"a.pdf\"\r\n"
+               "Content-Type: application/pdf\r\n\r\n%PDF\r\n--" +
+               boundary + "--\r\n";
+    return one;
+  };
+  EXPECT_EQ(post(gateway.port(), form("d74496d66958873e", "100")).status, 201);
+  const HttpAnswer again = post(gateway.port(), form("f00dcafe12345678", "100"));
+  EXPECT_EQ(again.status, 201);
+  EXPECT_EQ(again.value("Idempotent-Replayed"), "true");
+  EXPECT_EQ(problem_of(post(gateway.port(), form("d74496d66958873e", "101"))), "key-reused");
+  EXPECT_EQ(upstream.count(), 1U);
+}
+
 PAWL_ON_EVERY_STORE(Reserve);
 
 }  // namespace

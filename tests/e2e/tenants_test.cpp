@@ -133,6 +133,72 @@ TEST_P(ScopeRule, AConfigurationThatMakesEveryKeyNewIsRefused) {
   EXPECT_EQ(start_trouble({}), "") << "nothing was changed by the refusal";
 }
 
+Settings bound_to(const std::string& name, const std::string& match = "POST /payments") {
+  return {"", "",
+          "[[route]]\nmatch = \"" + match + "\"\nname = \"" + name +
+              "\"\nkey_scope = \"caller+route\"\n"};
+}
+
+Settings accepting(Settings settings) {
+  settings.flags = {"--new-scope-rule"};
+  return settings;
+}
+
+TEST_P(ScopeRule, ARouteThatBindsKeysToItselfMayBeNeitherRenamedNorRemoved) {
+  EXPECT_EQ(post(start(bound_to("payments")).port(), payment).status, 201);
+  for (const Settings& other : {bound_to("pay"), Settings{}}) {
+    const std::string said = start_trouble(other);
+    EXPECT_THAT(said, HasSubstr("route payments was caller+route and is gone"));
+    EXPECT_THAT(said, HasSubstr("--new-scope-rule"));
+  }
+  const HttpAnswer replay = post(start(bound_to("payments")).port(), payment);
+  EXPECT_EQ(replay.value("Idempotent-Replayed"), "true") << "the refusals changed nothing";
+  EXPECT_EQ(upstream.effects(payment.key), 1U);
+}
+
+TEST_P(ScopeRule, GoingBackIsRefusedTooWhileKeysOfTheTimeBetweenMayLive) {
+  EXPECT_EQ(start_trouble(bound_to("payments")), "");
+  EXPECT_EQ(start_trouble(accepting(bound_to("pay"))), "");
+  EXPECT_EQ(start_trouble(bound_to("pay")), "") << "accepted once is accepted";
+  EXPECT_THAT(start_trouble(bound_to("payments")), HasSubstr("route pay was caller+route"));
+  EXPECT_EQ(start_trouble(accepting(bound_to("payments"))), "");
+}
+
+TEST_P(ScopeRule, WhatARuleMadeBeforeItWasReplacedIsRememberedForARetention) {
+  Settings off = bound_to("payments");
+  off.rest += "key = \"off\"\n";
+  EXPECT_EQ(post(start(bound_to("payments")).port(), payment).status, 201);
+  EXPECT_EQ(start_trouble(off), "") << "said plainly";
+  EXPECT_THAT(start_trouble(bound_to("pay")), HasSubstr("route payments was caller+route"));
+  EXPECT_EQ(post(start(bound_to("payments")).port(), payment).value("Idempotent-Replayed"), "true");
+}
+
+TEST_P(ScopeRule, ARouteThatTakesWhatAnotherTookIsRefusedIfThereAreKeys) {
+  const Settings bound = bound_to("payments");
+  EXPECT_EQ(start_trouble({}), "");
+  EXPECT_EQ(start_trouble(bound_to("reports", "POST /reports")), "") << "nothing was made there";
+  EXPECT_EQ(post(start(bound_to("reports", "POST /reports")).port(), payment).status, 201);
+  Settings both = bound_to("reports", "POST /reports");
+  both.rest += bound.rest;
+  EXPECT_THAT(start_trouble(both),
+              HasSubstr("keys of POST /payments were bound to the caller alone "
+                        "and would now be bound to route payments"));
+  Settings wider = bound_to("reports", "POST /*");
+  EXPECT_THAT(start_trouble(wider), HasSubstr("would now be bound to route reports"));
+  EXPECT_EQ(start_trouble(accepting(both)), "");
+  EXPECT_EQ(upstream.effects(payment.key), 1U);
+}
+
+TEST_P(ScopeRule, AnApiKeyMayNotBecomeAnotherCallers) {
+  const auto named = [](const std::string& scope) {
+    return Settings{"", "",
+                    "[caller]\nfrom = \"api-key\"\n[[caller.api_key]]\nscope = \"" + scope +
+                        "\"\nsha256 = \"" + std::string(64, 'a') + "\"\n"};
+  };
+  EXPECT_EQ(start_trouble(named("acme")), "");
+  EXPECT_THAT(start_trouble(named("acme-inc")), HasSubstr("was acme and is now acme-inc"));
+}
+
 PAWL_ON_EVERY_STORE(ScopeRule);
 
 }  // namespace

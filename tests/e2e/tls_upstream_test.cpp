@@ -31,7 +31,10 @@ class TlsUpstream : public OnSqlite {
         << "; uwsgi_temp_path " << file("u") << "; scgi_temp_path " << file("s")
         << ";\nserver { listen 127.0.0.1:" << port_ << " ssl; ssl_certificate "
         << file("certificate.pem") << "; ssl_certificate_key " << file("key.pem")
-        << ";\nlocation / { return 201 '{\"paid\":true}'; } } }\n";
+        << ";\nlocation / { return 201 '{\"paid\":true}'; }\n"
+           "location /ends { chunked_transfer_encoding off; gzip on; gzip_min_length 1; "
+           "gzip_proxied any; gzip_types text/plain; default_type text/plain; "
+           "keepalive_timeout 0; return 200 'paid, and no length named'; } } }\n";
     const std::string configuration = file("nginx.conf");
     server_ = ::fork();
     if (server_ == 0) {
@@ -78,6 +81,19 @@ TEST_F(TlsUpstream, ThatIsVerifiedIsUsedAndItsConnectionKept) {
     EXPECT_EQ(answer.body, R"({"paid":true})");
   }
   EXPECT_EQ(get(gateway.port(), "/any").status, 201);
+}
+
+// gzip leaves nginx without a length, and it ends TLS in order.
+TEST_F(TlsUpstream, ThatEndsProperlyNeedsNoLength) {
+  ::setenv("SSL_CERT_FILE", file("certificate.pem").c_str(), 1);
+  ServeProcess& gateway = start_behind_tls();
+  Post ends = payment;
+  ends.path = "/ends";
+  ends.headers.emplace_back("Accept-Encoding", "gzip");
+  const HttpAnswer answer = post(gateway.port(), ends);
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.value("Content-Encoding"), "gzip");
+  EXPECT_EQ(status_of(gateway, payment.key), "completed");
 }
 
 TEST_F(TlsUpstream, ThatNobodyVouchesForIsSentNothing) {

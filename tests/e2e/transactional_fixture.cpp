@@ -13,6 +13,8 @@
 #include <sstream>
 #include <utility>
 
+#include "testing/process.hpp"
+
 namespace pawl::e2e {
 namespace {
 
@@ -148,10 +150,30 @@ void ServiceProcess::kill_one(pid_t pid) {
   if (pid > 0) ::kill(pid, SIGKILL);
 }
 
+namespace {
+
+constexpr const char* service_role = "shop";
+
+// With the rights that `pawl migrate` gives a service, and none beyond them.
+std::string service_url(const std::string& database) {
+  static const std::string created =
+      shared_postgres().query(std::string("CREATE ROLE ") + service_role + " LOGIN NOSUPERUSER");
+  const testing::Finished granted =
+      testing::run_program({PAWL_BINARY, "migrate", "--store", shared_postgres().url(database),
+                            "--grants", std::string("service=") + service_role, "--apply"});
+  if (granted.exit_code != 0) throw std::runtime_error("pawl migrate --grants: " + granted.err);
+  return "host=" + shared_postgres().directory() +
+         " port=" + std::to_string(shared_postgres().port()) + " user=" + service_role +
+         " dbname=" + database;
+}
+
+}  // namespace
+
 TransactionalTest::TransactionalTest()
-    : GatewayTest(StoreKind::postgres), service(shared_postgres().url(database())) {
+    : GatewayTest(StoreKind::postgres), service(service_url(database())) {
   query(
       "CREATE TABLE payments (id bigserial PRIMARY KEY, key text NOT NULL, fence bigint NOT NULL)");
+  query(std::string("GRANT ALL ON payments, payments_id_seq TO ") + service_role);
 }
 
 ServeProcess& TransactionalTest::node(const std::string& more_policy, const std::string& more_top) {

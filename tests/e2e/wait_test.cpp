@@ -119,6 +119,27 @@ TEST_P(Wait, AnotherBodyIsToldAtOnceAndAFailureIsTriedAgainByAWaiter) {
   EXPECT_EQ(sent, 2);
 }
 
+TEST_P(Wait, ARetryOfANearDuplicateWaitsLikeAnyOther) {
+  ServeProcess& gateway = start({"in_flight = \"wait\"\n", "", ""});
+  EXPECT_EQ(post(gateway.port(), payment).status, 201);
+  upstream.behave(Behaviour::answer(201).after(gate));
+  Post tap = payment;  // the same request under a key of its own
+  tap.key = "another-key-of-the-same-tap";
+  RawClient original(gateway.port());
+  original.send(to_bytes(tap));
+  upstream.wait_for(2);
+  RawClient duplicate(gateway.port());
+  duplicate.send(to_bytes(tap));
+  EXPECT_TRUE(until([&] { return waiting(gateway) == 1; }));
+  gate->release();
+  EXPECT_EQ(original.read_answer().status, 201);
+  const HttpAnswer answer = duplicate.read_answer();
+  EXPECT_EQ(answer.status, 201);
+  EXPECT_EQ(answer.value("Idempotent-Replayed"), "true");
+  EXPECT_EQ(answer.value("Pawl-Near-Duplicate"), "true");
+  EXPECT_EQ(upstream.effects(tap.key), 1U);
+}
+
 PAWL_ON_EVERY_STORE(Wait);
 
 class WaitAcrossNodes : public OnPostgres {};

@@ -43,6 +43,8 @@ class Webhooks : public OnEveryStore {
            "\"]\nevent_id = \"/id\"\nevent_time = \"/at\"\n" + which +
            "[[source.webhook.rule]]\nwhere = { \"/type\" = \"paid\" }\nthen = \"completed\"\n"
            "response_status = 201\nresponse_body = '{\"paid\":{/n}}'\n"
+           "[[source.webhook.rule]]\nwhere = { \"/type\" = \"declined\" }\nthen = \"completed\"\n"
+           "response_status = 402\nresponse_body = '{\"declined\":{/n}}'\n"
            "[[source.webhook.rule]]\nwhere = { \"/type\" = \"pending\" }\nthen = \"pending\"\n";
   }
 
@@ -54,10 +56,11 @@ class Webhooks : public OnEveryStore {
   }
 
   static HttpAnswer tell(const ServeProcess& gateway, const std::string& body,
-                         const std::string& with = secret, long at = 0) {
+                         const std::string& with = secret, long at = 0,
+                         const std::string& source = "bank") {
     const std::string t = std::to_string(at == 0 ? now_seconds() : at);
     Post told;
-    told.path = "/_pawl/v1/webhooks/bank";
+    told.path = "/_pawl/v1/webhooks/" + source;
     told.body = body;
     told.headers = {
         {"Content-Type", "application/json"},
@@ -206,7 +209,8 @@ TEST_P(Webhooks, AProofCorrectsAFindingOfAbsence) {
   ASSERT_TRUE(becomes(gateway, payment.key, "completed"));
   EXPECT_EQ(post(gateway.port(), payment).body, R"({"paid":5})");
   EXPECT_EQ(upstream.effects(payment.key), 1U) << "the retry would have paid twice";
-  EXPECT_EQ(metric(gateway, "pawl_reconcile_total{result=\"disproved\"}"), 1);
+  EXPECT_TRUE(
+      until([&] { return metric(gateway, "pawl_reconcile_total{result=\"disproved\"}") == 1; }));
   EXPECT_EQ(metric(gateway, "pawl_possible_double_executions_total{evidence=\"answered\"}"), 0);
 }
 
@@ -245,6 +249,156 @@ TEST_P(Webhooks, AProofThatComesAfterTheRetryIsRefusedAndTold) {
   EXPECT_EQ(tell(gateway, event("e3", "paid", 7, now_seconds() + 1)).status, 200);
   EXPECT_TRUE(until([&] { return occurrences(on_key("show", {}).out, "too late") == 3; }));
   EXPECT_EQ(doubles(), 2);
+}
+
+// Attempt 1 was declined and answered 500; attempt 2 charged, and its answer got lost.
+TEST_P(Webhooks, AnEarlierAttemptsRefusalDoesNotSettleALaterOne) {
+  ServeProcess& gateway =
+      start({std::string(quick) + "on_server_error = \"retry\"\n", often, source()});
+  upstream.behave(Behaviour::answer(500));
+  EXPECT_EQ(post(gateway.port(), payment).status, 500);
+  lose(gateway);
+  ASSERT_EQ(upstream.effects(payment.key), 2U);
+  EXPECT_EQ(tell(gateway, event("e1", "declined", 1, now_seconds() - 5)).status, 200);
+  ASSERT_TRUE(until([&] { return occurrences(on_key("show", {}).out, "not applied") == 1; }));
+  EXPECT_EQ(status_of(gateway, payment.key), "unknown") << "nobody said that it was declined";
+  EXPECT_EQ(tell(gateway, event("e2", "paid", 2)).status, 200);
+  ASSERT_TRUE(becomes(gateway, payment.key, "completed"));
+  EXPECT_EQ(post(gateway.port(), payment).body, R"({"paid":2})");
+}
+
+// A success from before the attempt proves that the effect is there.
+TEST_P(Webhooks, AnEarlierAttemptsSuccessSettlesALaterOne) {
+  ServeProcess& gateway =
+      start({std::string(quick) + "on_server_error = \"retry\"\n", often, source()});
+  upstream.behave(Behaviour::answer(500));
+  EXPECT_EQ(post(gateway.port(), payment).status, 500);
+  lose(gateway);
+  EXPECT_EQ(tell(gateway, event("e1", "paid", 1, now_seconds() - 5)).status, 200);
+  ASSERT_TRUE(becomes(gateway, payment.key, "completed"));
+  EXPECT_EQ(post(gateway.port(), payment).body, R"({"paid":1})");
+}
+
+TEST_P(Webhooks, AnEventThatSaysOtherwiseThanWhatIsStoredIsToldAndKept) {
+  ServeProcess& gateway = start({quick, often, source()});
+  lose(gateway);
+  EXPECT_EQ(tell(gateway, event("e1", "declined", 1)).status, 200);
+  ASSERT_TRUE(becomes(gateway, payment.key, "completed"));
+  EXPECT_EQ(tell(gateway, event("e2", "paid", 2)).status, 200);
+  const auto contradicted = [&] {
+    return metric(gateway, "pawl_reconcile_total{result=\"contradicted\"}");
+  };
+  ASSERT_TRUE(until([&] { return contradicted() == 1; }));
+  EXPECT_TRUE(gateway.wait_for_text("what is stored is not what happened"));
+  EXPECT_THAT(on_key("show", {}).out, HasSubstr("event e2, final, contradicts: 402 is stored"));
+  EXPECT_EQ(post(gateway.port(), payment).body, R"({"declined":1})") << "never overwritten";
+  // Its own answer is held to the same.
+  Post other = payment;
+  other.key = "fedcba9876543210";
+  upstream.behave(Behaviour::answer(402, R"({"declined":0})"));
+  EXPECT_EQ(post(gateway.port(), other).status, 402);
+  EXPECT_EQ(tell(gateway, event("e3", "paid", 3, 0, scope, other.key)).status, 200);
+  EXPECT_TRUE(until([&] { return contradicted() == 2; }));
+  EXPECT_EQ(tell(gateway, event("e4", "declined", 4, 0, scope, other.key)).status, 200);
+  EXPECT_TRUE(until([&] {
+    const testing::Finished shown = keys({"show", other.key, "--scope", scope});
+    return occurrences(shown.out, "too late, and what is stored agrees") == 1;
+  }));
+  EXPECT_EQ(contradicted(), 2) << "and what agrees is no news";
+}
+
+TEST_P(Webhooks, TwoSuccessesForTwoAttemptsAreTold) {
+  ServeProcess& gateway =
+      start({std::string(quick) + "on_server_error = \"retry\"\n", often, source()});
+  upstream.behave(Behaviour::answer(500));
+  EXPECT_EQ(post(gateway.port(), payment).status, 500);
+  upstream.behave(Behaviour::answer(201, R"({"id":"pay_2"})"));
+  EXPECT_EQ(post(gateway.port(), payment).status, 201);
+  EXPECT_EQ(tell(gateway, event("e1", "paid", 1, now_seconds() - 30)).status, 200);
+  const auto doubles = [&] {
+    return metric(gateway, "pawl_possible_double_executions_total{evidence=\"answered\"}");
+  };
+  EXPECT_TRUE(until([&] { return doubles() == 1; })) << "the first attempt had charged as well";
+  EXPECT_EQ(metric(gateway, "pawl_reconcile_total{result=\"contradicted\"}"), 1);
+  EXPECT_EQ(tell(gateway, event("e2", "paid", 2, now_seconds() + 1)).status, 200);
+  EXPECT_TRUE(until([&] { return occurrences(on_key("show", {}).out, "event e2, final, ") == 1; }));
+  EXPECT_EQ(post(gateway.port(), payment).body, R"({"id":"pay_2"})");
+}
+
+// A source that is trusted with its own routes, and signs what it likes.
+TEST_P(Webhooks, AnEventOfAnotherSourceCompletesNothing) {
+  std::ofstream(folder() / "shop") << "whsec_of_the_shop_01\n";
+  const std::string shop =
+      "[[source]]\nname = \"shop\"\n[source.webhook]\nsecret_files = [\"" +
+      (folder() / "shop").string() +
+      "\"]\nevent_id = \"/id\"\nkey = \"/key\"\nscope = \"/scope\"\n"
+      "[[source.webhook.rule]]\nwhere = { \"/type\" = \"paid\" }\nthen = \"completed\"\n"
+      "[[route]]\nmatch = \"POST /orders\"\nname = \"orders\"\nreconcile = \"shop\"\n";
+  ServeProcess& gateway = start({quick, often, source() + shop});
+  lose(gateway);
+  const HttpAnswer forged =
+      tell(gateway, event("e1", "paid", 666), "whsec_of_the_shop_01", 0, "shop");
+  EXPECT_EQ(forged.status, 200) << "kept: " << forged.body;
+  ASSERT_TRUE(
+      until([&] { return metric(gateway, "pawl_webhooks_total{result=\"foreign\"}") == 1; }));
+  ASSERT_TRUE(until([&] { return metric(gateway, "pawl_dead_letters") == 1; }))
+      << "looked at again, and still not believed";
+  EXPECT_EQ(status_of(gateway, payment.key), "unknown");
+  EXPECT_EQ(tell(gateway, event("e2", "paid", 2)).status, 200);
+  ASSERT_TRUE(becomes(gateway, payment.key, "completed"));
+  EXPECT_EQ(post(gateway.port(), payment).body, R"({"paid":2})");
+}
+
+TEST_P(Webhooks, ASourceSpeaksForItsScopesOnly) {
+  std::string elsewhere = source();
+  elsewhere.insert(elsewhere.find("max_attempts"), "scopes = [\"caller:other\"]\n");
+  ServeProcess& gateway = start({quick, often, elsewhere});
+  lose(gateway);
+  EXPECT_EQ(tell(gateway, event("e1", "paid", 1)).status, 200);
+  ASSERT_TRUE(
+      until([&] { return metric(gateway, "pawl_webhooks_total{result=\"foreign\"}") == 1; }));
+  ASSERT_TRUE(until([&] { return metric(gateway, "pawl_dead_letters") == 1; }));
+  EXPECT_EQ(status_of(gateway, payment.key), "unknown");
+}
+
+TEST_P(Webhooks, TheKeyApisRecordsAreNobodysUnlessItsConfigurationSaysSo) {
+  const std::string job = "nightly-payout-0001";
+  const auto reserve = [&](const ServeProcess& gateway) {
+    Post one{.key = "",
+             .body = R"({"owner":"consumer-token-0001","request":{"amount":100}})",
+             .path = "/_pawl/v1/keys/" + job + "/reserve"};
+    EXPECT_EQ(post(gateway.port(), one).status, 201);
+  };
+  const auto state = [&](const ServeProcess& gateway) {
+    return member_of(get(gateway.port(), "/_pawl/v1/keys/" + job + "?api=true").body, "status");
+  };
+  const std::string api = "[key_api]\ncallers = [\"default\"]\nlease = \"1s\"\n";
+  ServeProcess& gateway = start({quick, often, api + source()});
+  reserve(gateway);
+  ASSERT_TRUE(until([&] { return state(gateway) == "unknown"; }));
+  EXPECT_EQ(tell(gateway, event("e1", "paid", 1, 0, "api:default", job)).status, 200);
+  ASSERT_TRUE(
+      until([&] { return metric(gateway, "pawl_webhooks_total{result=\"foreign\"}") == 1; }));
+  EXPECT_EQ(state(gateway), "unknown");
+  gateway.kill_hard();
+  ServeProcess& named = start({quick, often, api + "reconcile = \"bank\"\n" + source()});
+  EXPECT_EQ(tell(named, event("e2", "paid", 2, 0, "api:default", job)).status, 200);
+  EXPECT_TRUE(until([&] { return state(named) == "completed"; }));
+}
+
+// The upstream named what it had made, and then did not know whether it was done.
+TEST_P(Webhooks, AnEventMayNameTheResource) {
+  ServeProcess& gateway =
+      start({std::string(quick) + "on_server_error = \"hold\"\nresource_id = \"/id\"\n"
+                                  "resource_type = \"charge\"\n",
+             often, source("resource_id = \"/key\"\n")});
+  upstream.behave(Behaviour::answer(500, R"({"id":"ch_77"})"));
+  EXPECT_EQ(post(gateway.port(), payment).status, 500);
+  ASSERT_TRUE(until([&] { return metric(gateway, "pawl_dead_letters") == 1; }));
+  EXPECT_EQ(tell(gateway, event("e1", "paid", 1, 0, scope, "ch_78")).status, 200);
+  EXPECT_EQ(tell(gateway, event("e2", "paid", 2, 0, scope, "ch_77")).status, 200);
+  ASSERT_TRUE(becomes(gateway, payment.key, "completed"));
+  EXPECT_EQ(post(gateway.port(), payment).body, R"({"paid":2})");
 }
 
 TEST_P(Webhooks, OperatorsSayWhatTheyFound) {

@@ -9,6 +9,7 @@
 #include "pawl/core/check.hpp"
 #include "pawl/core/fingerprint.hpp"
 #include "src/core/form.hpp"
+#include "src/core/multipart.hpp"
 
 namespace pawl {
 namespace {
@@ -116,6 +117,26 @@ void check_form(std::string_view bytes) {
   PAWL_CHECK(decode_form(form).size() == decode_form(bytes).size());
 }
 
+// The same parts under another boundary.
+void check_multipart(std::string_view bytes) {
+  const auto parts = read_multipart("multipart/form-data; boundary=b", bytes);
+  if (!parts) return;
+  const std::string other = "another-boundary";
+  if (bytes.find(other) != bytes.npos) return;
+  std::string again;
+  for (const Part& part : *parts) {
+    again += "--" + other + "\r\n";
+    for (const auto& [name, value] : part.fields) {
+      again += name + ":\t" + std::string(value) + " \r\n";
+    }
+    again.append("\r\n").append(part.content).append("\r\n");
+  }
+  again += "--" + other + "--";
+  const auto read = read_multipart("multipart/form-data; boundary=\"" + other + "\"", again);
+  PAWL_CHECK(read.has_value());
+  PAWL_CHECK(canonical_multipart(*read) == canonical_multipart(*parts));
+}
+
 void check_fingerprint(std::string_view bytes, std::string_view content_type,
                        const FingerprintRules& rules) {
   const RequestContent content{
@@ -147,9 +168,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const pawl::FingerprintRules without{.include = {}, .exclude = some.exclude};
   pawl::check_json(bytes);
   pawl::check_form(bytes);
+  pawl::check_multipart(bytes);
   pawl::check_pointer(bytes);
   for (const auto* rules : {&all, &some, &without})
-    for (const auto* type : {"application/json", "application/x-www-form-urlencoded", "text/plain"})
+    for (const auto* type : {"application/json", "application/x-www-form-urlencoded", "text/plain",
+                             "multipart/form-data; boundary=b"})
       pawl::check_fingerprint(bytes, type, *rules);
   return 0;
 }

@@ -368,9 +368,80 @@ TEST_P(FlowsTest, EnqueuedCallsAreThereIfAndOnlyIfThePhaseCommitted) {
   EXPECT_EQ(ask("SELECT CAST(headers AS TEXT) FROM " + outbox + " WHERE path = '/x'"),
             on_postgres() ? R"([["A", "b"]])" : R"([["A","b"]])");
   EXPECT_EQ(ask("SELECT status FROM " + outbox + " WHERE path = '/x'"), "pending");
+  const std::string life =
+      ask(on_postgres() ? "SELECT (extract(epoch FROM created_at) * 1000000)::bigint FROM pawl.keys"
+                        : "SELECT created_at FROM keys");
   EXPECT_EQ(ask("SELECT derived_key FROM " + outbox + " WHERE path = '/x'"),
-            detail::outbox_key(Scope{"lib:tenant-a"}, Key{"flow-key-00000001"}, "mail", "only#2"))
+            detail::outbox_key(Scope{"lib:tenant-a"}, Key{"flow-key-00000001"}, "mail", "only#2",
+                               Instant(Duration(std::stoll(life)))))
       << "the same on both stores";
+}
+
+// After its retention a key is new, and what it promises is new as well.
+TEST_P(FlowsTest, ASecondLifeOfAKeyPromisesAnew) {
+  FlowOptions options{.name = "payments"};
+  options.policy.retention = 1ms;
+  Flow flow(node, options);
+  std::vector<std::string> rows;
+  flow.local("only", [&](Transaction& tx, const pawl::Run&) {
+    rows.push_back(tx.enqueue({.destination = "mail", .body = "paid"}));
+    return respond({200, {}, ""});
+  });
+  const auto deadline = std::chrono::steady_clock::now() + 30s;
+  while (rows.size() < 2 && std::chrono::steady_clock::now() < deadline) {
+    flow.handle("tenant-a", payment("flow-key-00000001"));
+  }
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_NE(rows[0], rows[1]);
+  EXPECT_EQ(ask(std::string("SELECT count(*) FROM ") + (on_postgres() ? "pawl.outbox" : "outbox")),
+            "2");
+}
+
+TEST_P(FlowsTest, AnotherMessageInThePlaceOfAPromiseIsAnErrorAndNotSwallowed) {
+  int refused = 0;
+  Flow flow(node, {.name = "payments"});
+  flow.local("only", [&](Transaction& tx, const pawl::Run&) {
+    const OutboxItem item{.destination = "mail", .path = "/x", .body = "one", .step = "s"};
+    const std::string row = tx.enqueue(item);
+    EXPECT_EQ(tx.enqueue(item), row);
+    OutboxItem again = item;
+    again.headers = {{"traceparent", "another"}};
+    EXPECT_EQ(tx.enqueue(again), row) << "a header is not the message";
+    again.body = "two";
+    try {
+      tx.enqueue(again);
+    } catch (const PromiseTaken& taken) {
+      ++refused;
+      EXPECT_EQ(taken.code(), "PW002");
+      EXPECT_NE(std::string(taken.what()).find("step of its own"), std::string::npos);
+      throw;
+    }
+    return respond({200, {}, "ok"});
+  });
+  EXPECT_EQ(flow.handle("tenant-a", payment("flow-key-00000001")).status, 503);
+  EXPECT_EQ(refused, 1);
+  EXPECT_EQ(ask(std::string("SELECT count(*) FROM ") + (on_postgres() ? "pawl.outbox" : "outbox")),
+            "0");
+}
+
+// What was promised before derived keys had a life in them is not promised a second time.
+TEST_P(FlowsTest, ARowFromBeforeTheUpgradeIsTheSamePromise) {
+  const Scope scope{"lib:tenant-a"};
+  const Key key{"flow-key-00000001"};
+  const std::string former = detail::former_outbox_key(scope, key, "mail", "only#1");
+  const std::string table = on_postgres() ? "pawl.outbox" : "outbox";
+  std::vector<std::string> rows;
+  Flow flow(node, {.name = "payments"});
+  flow.local("only", [&](Transaction& tx, const pawl::Run&) {
+    rows.push_back(tx.enqueue({.destination = "mail", .body = "paid"}));
+    tx.execute("UPDATE " + table + " SET derived_key = $1 WHERE derived_key <> $1", {former});
+    rows.push_back(tx.enqueue({.destination = "mail", .body = "paid", .step = "only#1"}));
+    return respond({200, {}, "ok"});
+  });
+  EXPECT_EQ(flow.handle("tenant-a", payment(key.text)).status, 200);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0], rows[1]);
+  EXPECT_EQ(ask("SELECT count(*) FROM " + table), "1");
 }
 
 // Leases are renewed all the while: no renewal may put an earlier recovery point back.

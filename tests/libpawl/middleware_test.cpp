@@ -90,15 +90,16 @@ TEST_P(MiddlewareTest, AHandlerThatThrowsIsSettledLikeA500) {
     ++calls;
     throw std::runtime_error("card reader on fire");
   };
-  Middleware retried(node, {.name = "retried"}, fails);
+  Route all_or_nothing{.name = "retried", .policy = default_policy(Profile::ietf)};
+  all_or_nothing.policy.on_server_error = OnServerError::retry;
+  Middleware retried(node, all_or_nothing, fails);
   const Response told = retried.handle("tenant-a", payment("middleware-retry-1"));
   EXPECT_EQ(told.status, 500);
   EXPECT_EQ(told.body.find("fire"), std::string::npos) << "the client is not told";
   EXPECT_NE(log().find("card reader on fire"), std::string::npos);
   EXPECT_EQ(status("middleware-retry-1"), "failed_retryable");
 
-  Route strict{.name = "held", .policy = default_policy(Profile::strict)};
-  Middleware held(node, strict, fails);
+  Middleware held(node, {.name = "held"}, fails);
   EXPECT_EQ(held.handle("tenant-a", payment("middleware-strict-1")).status, 500);
   EXPECT_EQ(status("middleware-strict-1"), "unknown");
   EXPECT_EQ(held.handle("tenant-a", payment("middleware-strict-1")).status, 409);

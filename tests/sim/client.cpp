@@ -148,7 +148,8 @@ Task<void> Clients::until_final(Payment& payment, std::size_t number) {
     std::shared_ptr<Exchange> made = exchange(payment, stream, true);
     const Try tried = co_await request(std::move(made), stream, 60s);
     const Said said = tried.answer.said;
-    const bool is_final = said == Said::final_answer || said == Said::gone || said == Said::misuse;
+    const bool is_final = said == Said::final_answer || said == Said::gone ||
+                          said == Said::misuse || said == Said::restored;
     if (tried.answered && is_final) {
       final_[number] = true;
       --waiting_;

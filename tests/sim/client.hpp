@@ -19,7 +19,7 @@ struct ClientCounts {
   std::uint64_t requests =
       0;  // histories that came to their end: answered, or given up by the client
   std::uint64_t answered = 0;
-  std::array<std::uint64_t, 8> said{};
+  std::array<std::uint64_t, 9> said{};
 };
 
 class Clients {

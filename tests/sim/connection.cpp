@@ -28,6 +28,7 @@ Connection::Plan Connection::plan(bool writes) {
   const Duration back = stream_.between(milliseconds(0), milliseconds(stream_.one_in(4) ? 40 : 3));
   const Duration slow = stream_.between(milliseconds(100), seconds(8));
   const Duration late = stream_.between(milliseconds(10), seconds(4));
+  const Duration hangs = stream_.between(seconds(10), seconds(200));
   Plan plan{.apply_after = there, .reply_after = there + back, .error = {}};
   if (chaos_.strikes(Fault::store_slow, stream_)) {
     const bool on_the_way_there = stream_.one_in(2);
@@ -39,6 +40,7 @@ Connection::Plan Connection::plan(bool writes) {
   const bool ack_lost = chaos_.strikes(Fault::store_ack_lost, stream_);
   const bool write_lost = chaos_.strikes(Fault::store_write_lost, stream_);
   const bool write_late = chaos_.strikes(Fault::store_write_late, stream_);
+  const bool write_hangs = chaos_.strikes(Fault::store_write_hangs, stream_);
   const bool cut = scheduler_.now() < cut_until_;
   if (unavailable || cut || server_.down()) {
     plan.apply_after.reset();
@@ -51,6 +53,9 @@ Connection::Plan Connection::plan(bool writes) {
     plan.error = StoreError::in_doubt;
   } else if (write_late && writes) {
     plan.apply_after = plan.reply_after + late;
+    plan.error = StoreError::in_doubt;
+  } else if (write_hangs && writes) {  // a commit that waits for its standby
+    plan.apply_after = plan.reply_after + hangs;
     plan.error = StoreError::in_doubt;
   } else if (ack_lost && writes) {
     plan.error = StoreError::in_doubt;
@@ -112,8 +117,13 @@ Task<Rows> Connection::insert_or_read(std::vector<Record> fresh) {
   std::string what;
   if (history_.wanted())
     what = "asks to insert " + names(fresh.front()) + " for " + fresh.front().owner.text;
-  std::function<Rows()> apply = [&server = server_, fresh = std::move(fresh)] {
-    return server.insert_or_read(fresh);
+  const bool unreadable = chaos_.strikes(Fault::store_row_unreadable, stream_);
+  std::function<Rows()> apply = [&server = server_, unreadable, fresh = std::move(fresh)] {
+    Rows shown = server.insert_or_read(fresh);
+    for (StoreResult<Written>& row : shown) {
+      if (unreadable && row && !row->mine) row = Unexpected{StoreError::unreadable};
+    }
+    return shown;
   };
   Expected<Rows, StoreError> result =
       co_await call(std::move(what), "store.insert_or_read", true, std::move(apply));
@@ -130,8 +140,13 @@ Task<Rows> Connection::replace(std::vector<Replacement> batch) {
               std::string(to_text(status_of(change.next)));
     }
   }
-  std::function<Rows()> apply = [&server = server_, batch = std::move(batch)] {
-    return server.replace(batch);
+  // Of several rows one may fail alone: a lock that somebody holds.
+  std::vector<bool> fails;
+  for (std::size_t i = 0; i < rows; ++i) {
+    fails.push_back(rows > 1 && chaos_.strikes(Fault::store_row_fails, stream_));
+  }
+  std::function<Rows()> apply = [&server = server_, fails, batch = std::move(batch)] {
+    return server.replace_but(batch, fails);
   };
   Expected<Rows, StoreError> result =
       co_await call(std::move(what), "store.replace", true, std::move(apply));
@@ -158,8 +173,11 @@ Task<StoreResult<std::optional<Record>>> Connection::find(Scope scope, Key key) 
   using Reply = StoreResult<std::optional<Record>>;
   std::string what;
   if (history_.wanted()) what = "looks up " + text_of({scope, key});
-  std::function<Reply()> apply = [&server = server_, scope, key] {
-    return server.find(scope, key);
+  const bool unreadable = chaos_.strikes(Fault::store_row_unreadable, stream_);
+  std::function<Reply()> apply = [&server = server_, scope, key, unreadable]() -> Reply {
+    Reply found = server.find(scope, key);
+    if (unreadable && found && *found) return Unexpected{StoreError::unreadable};
+    return found;
   };
   Expected<Reply, StoreError> result =
       co_await call(std::move(what), "store.find", false, std::move(apply));
@@ -176,9 +194,9 @@ Task<StoreResult<std::optional<Record>>> Connection::find(Scope scope, Key key) 
   co_return flattened(std::move(result));
 }
 
-Task<StoreResult<Instant>> Connection::time() {
-  std::function<StoreResult<Instant>()> apply = [&server = server_] { return server.time(); };
-  Expected<StoreResult<Instant>, StoreError> result =
+Task<StoreResult<StoreClock>> Connection::time() {
+  std::function<StoreResult<StoreClock>()> apply = [&server = server_] { return server.time(); };
+  Expected<StoreResult<StoreClock>, StoreError> result =
       co_await call(std::string("asks the time"), "store.time", false, std::move(apply));
   co_return flattened(std::move(result));
 }
@@ -212,6 +230,11 @@ Task<Page> Connection::pending(PassQuery query) {
   Expected<Page, StoreError> result = co_await call(std::string("looks for accepted requests"),
                                                     "store.pending", false, std::move(apply));
   co_return flattened(std::move(result));
+}
+
+// No node of this world limits a scope.
+Task<StoreResult<std::size_t>> Connection::count_active(Scope, std::size_t) {
+  co_return StoreResult<std::size_t>(Unexpected{StoreError::unavailable});
 }
 
 Task<StoreResult<Done>> Connection::keep_evidence(LateEvidence evidence) {

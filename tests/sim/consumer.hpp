@@ -10,7 +10,7 @@ struct ConsumerCounts {
   std::uint64_t deliveries = 0;
   std::uint64_t calls = 0;  // that came to their end: answered, or given up
   std::uint64_t answered = 0;
-  std::array<std::uint64_t, 7> decisions{};
+  std::array<std::uint64_t, 9> decisions{};
   std::array<std::uint64_t, key_verbs> written{};
   std::array<std::uint64_t, key_verbs> refused{};
 };

@@ -68,7 +68,7 @@ Task<bool> Consumer::obtain(Run& run, Job& job, bool& finished) {
     }
     ++counts_.decisions[static_cast<std::size_t>(heard->decision)];
     finished = heard->decision == DecisionKind::replay || heard->decision == DecisionKind::gone ||
-               heard->decision == DecisionKind::misuse;
+               heard->decision == DecisionKind::misuse || heard->decision == DecisionKind::restored;
     if (heard->decision != DecisionKind::execute) co_return false;
     job.record = heard->record;
     job.recovery_point = heard->record->recovery_point;

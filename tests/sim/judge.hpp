@@ -36,6 +36,7 @@ enum class Said {
   misuse,
   unknown,
   gone,
+  restored,  // the store may have forgotten the key
   unavailable,
   trouble,  // nothing sent, or no answer
 };
@@ -97,6 +98,11 @@ class Judge {
   // Told by a consumer that does not look at its lease before it acts, just before it does.
   void acts_unchecked(const Identity& identity, Fence fence, Instant now);
 
+  // The rows are these from now on; what they do not tell of is forgotten.
+  void restored(const std::vector<Record>& rows);
+  // The next change of a row is what is done about one that was not finished.
+  void expect_restored() { restoring_ = true; }
+
   // Once faults have stopped and everybody had the time to finish.
   void end(Instant now);
   // A reservation that its node gave up without sending, some seconds after the faults stopped.
@@ -117,6 +123,7 @@ class Judge {
  private:
   // One owner's claim on a key.
   struct Execution {
+    std::uint64_t began = 0;  // how many had begun before it
     int life = 0;
     StoredPolicy policy;
     bool asked = false;
@@ -136,10 +143,12 @@ class Judge {
     Body body;
     FingerprintRules rules;
     std::optional<StoredResponse> completed;
+    bool lost = false;  // forgotten by a restore: whatever it did counts for ever
   };
   struct KeyStory {
     std::optional<Record> row;
     std::vector<Life> lives;
+    std::size_t life = 0;  // the present one
     std::map<Fence, Execution> executions;
   };
   struct GivenAnswer {
@@ -169,6 +178,8 @@ class Judge {
   std::map<std::string, GivenAnswer> answers_;  // by response body
   std::optional<Violation> violation_;
   bool retention_excused_ = false;
+  bool restoring_ = false;
+  std::uint64_t begun_ = 0;
   Transitions transitions_{};
   std::uint64_t effects_ = 0;
 };

@@ -17,6 +17,7 @@ std::string_view name_of(Said said) {
     case Said::misuse: return "key reused";
     case Said::unknown: return "outcome unknown";
     case Said::gone: return "key expired";
+    case Said::restored: return "store restored";
     case Said::unavailable: return "store unavailable";
     case Said::trouble: return "upstream trouble";
   }
@@ -99,13 +100,20 @@ void Judge::effect(const Identity& identity, Fence fence) {
 // policy accepts (design section 13). A key that was answered and then kept for its whole retention
 // is a new key; one that merely failed is not.
 void Judge::check_effects(KeyStory& story, const Identity& identity) {
-  const Execution* earlier = nullptr;  // fences rise, also from one life to the next
-  Fence earlier_fence;
+  // In the order in which they began: a reservation that arrives when its key has been forgotten
+  // begins a life under a fence of before.
+  std::map<std::uint64_t, std::pair<Fence, const Execution*>> acted;
   for (const auto& [fence, execution] : story.executions) {
-    if (execution.effects == 0) continue;
+    if (execution.effects > 0) acted[execution.began] = {fence, &execution};
+  }
+  const Execution* earlier = nullptr;
+  Fence earlier_fence;
+  for (const auto& [began, each] : acted) {
+    const Fence fence = each.first;
+    const Execution& execution = *each.second;
     if (earlier != nullptr && !earlier->forgiven) {
-      const bool was_answered =
-          story.lives[static_cast<std::size_t>(earlier->life)].completed.has_value();
+      const Life& life = story.lives[static_cast<std::size_t>(earlier->life)];
+      const bool was_answered = life.completed.has_value() && !life.lost;
       if (earlier->life == execution.life || !was_answered) {
         violated("at most one effect per key", identity,
                  "fences " + std::to_string(earlier_fence.number) + " and " +
@@ -175,8 +183,8 @@ void Judge::end(Instant now) {
     }
     for (const auto& [fence, execution] : story.executions) {
       if (execution.effects == 0 || execution.forgiven || execution.evidence) continue;
-      const bool may_be_resumed =
-          waits && execution.life == static_cast<int>(story.lives.size()) - 1;
+      const bool may_be_resumed = waits && execution.life == static_cast<int>(story.life);
+      if (story.lives[static_cast<std::size_t>(execution.life)].lost) continue;
       if (!may_be_resumed && !story.lives[static_cast<std::size_t>(execution.life)].completed) {
         violated("the ledger equals what was acknowledged", identity,
                  "fence " + std::to_string(fence.number) + " acted, and no record says so");

@@ -1,5 +1,6 @@
 // What may happen to a row, seen from outside: before, after, and the honest time.
 #include <algorithm>
+#include <utility>
 
 #include "pawl/core/render.hpp"
 #include "tests/sim/judge.hpp"
@@ -30,9 +31,8 @@ bool may_follow_under_one_fence(Status from, Status to) {
   switch (from) {
     case Status::in_progress: return to != Status::expired;
     case Status::unknown:
-    case Status::pending:
-      return to == Status::unknown || to == Status::completed || to == Status::failed_retryable;
-    case Status::failed_retryable: return to != Status::in_progress && to != Status::pending;
+    case Status::pending: return to != Status::in_progress && to != Status::expired;
+    case Status::failed_retryable: return to != Status::in_progress;
     case Status::completed: return to == Status::expired;
     case Status::expired: return false;
   }
@@ -57,7 +57,8 @@ void Judge::begin_execution(KeyStory& story, const Identity& identity, const Rec
     violated("a fence is never used twice", identity,
              "fence " + std::to_string(record.fence.number) + " was given out before");
   }
-  execution->second.life = static_cast<int>(story.lives.size()) - 1;
+  execution->second.began = ++begun_;
+  execution->second.life = static_cast<int>(story.life);
   execution->second.policy = record.policy;
 }
 
@@ -66,6 +67,7 @@ void Judge::begin_life(KeyStory& story, const Identity& identity, const Record& 
   life.body = meanings_[record.fingerprint.text];
   life.rules = record.policy.fingerprint;
   story.lives.push_back(std::move(life));
+  story.life = story.lives.size() - 1;
   begin_execution(story, identity, record);
 }
 
@@ -74,7 +76,10 @@ void Judge::row_changed(const Identity& identity, const std::optional<Record>& a
   const std::optional<Record>& before = story.row;
   if (before == after) return;
   ++transitions_[index_of(before)][index_of(after)];
-  if (!before) {
+  if (std::exchange(restoring_, false)) {
+    begin_execution(story, identity, *after);
+    story.executions[after->fence].asked = true;  // by whoever held it, perhaps
+  } else if (!before) {
     begin_life(story, identity, *after);
   } else if (!after) {
     check_erasure(identity, *before, now);
@@ -116,6 +121,9 @@ void Judge::check_erasure(const Identity& identity, const Record& before, Instan
              "a row was deleted while " + std::string(to_text(status)));
   } else if (now + clock_slack < before.expires_at) {
     violated("a finished record is kept for its retention", identity, "deleted before its time");
+  } else if (status == Status::failed_retryable && before.policy.mode == Mode::async) {
+    violated("what was accepted and never done is not forgotten", identity,
+             "a dead letter was deleted");
   }
 }
 
@@ -154,6 +162,13 @@ void Judge::check_same_fence(KeyStory& story, const Identity& identity, const Re
       story.executions[before.fence].forgiven = !before.policy.transactional;
     }
   }
+  const bool open = from == Status::in_progress || from == Status::unknown;
+  const bool gives_up = open && to == Status::failed_retryable;
+  if (gives_up && before.policy.mode == Mode::async &&
+      before.attempt < before.policy.max_attempts) {
+    violated("what was accepted and not executed is tried again", identity,
+             step + " with attempts left");
+  }
   // Whoever was told "accepted" waits for a worker: only somebody's answer may send them away.
   if (from == Status::pending && to == Status::failed_retryable &&
       !story.executions[before.fence].sent) {
@@ -182,6 +197,11 @@ void Judge::check_takeover(KeyStory& story, const Identity& identity, const Reco
     violated("only what may run again is taken over", identity,
              "a record that was " + std::string(to_text(from)) + " was taken over");
   }
+  const auto* waits = std::get_if<Pending>(&before.state);
+  if (waits != nullptr && after.policy.mode == Mode::async &&
+      status_of(after) == Status::in_progress && now + clock_slack < waits->not_before) {
+    violated("nothing is tried again before the upstream said", identity, "claimed too early");
+  }
   if (from == Status::pending && before.expires_at + claim_slack < now) {
     violated("what has expired is not begun", identity, "claimed after its time");
   }
@@ -207,17 +227,14 @@ void Judge::check_takeover(KeyStory& story, const Identity& identity, const Reco
 
 void Judge::completed(KeyStory& story, const Identity& identity, const Record& after, Instant now) {
   const StoredResponse& response = std::get<Completed>(after.state).response;
-  story.lives.back().completed = response;
+  story.lives[story.life].completed = response;
   if (!retention_excused_ && after.expires_at + retention_slack < now + after.policy.retention) {
     violated("an outcome is kept for a whole retention from when it is known", identity,
              "completed at a moment from which only " +
                  std::to_string((after.expires_at - now).count() / 1'000'000) + " s are left of " +
                  std::to_string(after.policy.retention.count() / 1'000'000) + " s");
   }
-  // While the store's clock is not to be trusted an outcome is dated by its lease, and a renewal
-  // that was under way when it jumped may have moved that by its length.
-  const Instant latest =
-      std::max(story.row->expires_at, now + after.policy.retention) + after.policy.lease;
+  const Instant latest = std::max(story.row->expires_at, now + after.policy.retention);
   if (!retention_excused_ && latest + retention_slack < after.expires_at) {
     violated("an outcome is kept for no longer than its policy says", identity,
              "for another " + std::to_string((after.expires_at - now).count() / 1'000'000) +
@@ -225,7 +242,7 @@ void Judge::completed(KeyStory& story, const Identity& identity, const Record& a
                  std::to_string(after.policy.retention.count() / 1'000'000) + " s");
   }
   if (response.status == 408) {  // ours: abandoned before anybody claimed it
-    const int life = static_cast<int>(story.lives.size()) - 1;
+    const int life = static_cast<int>(story.life);
     for (const auto& [fence, execution] : story.executions) {
       if (execution.life == life && execution.sent) {
         violated("abandoned is said only of what was never sent", identity,
@@ -238,6 +255,28 @@ void Judge::completed(KeyStory& story, const Identity& identity, const Record& a
   if (given == answers_.end() || given->second.identity != identity) {
     violated("only a complete answer to this very key is stored", identity,
              "stored: " + response.body.value_or("(no body)"));
+  }
+}
+
+void Judge::restored(const std::vector<Record>& rows) {
+  for (auto& [identity, story] : stories_) {
+    // Owners outside go on under what they were granted: nothing can be held against them.
+    for (auto& [fence, execution] : story.executions) execution.overdue = true;
+    const auto row = std::ranges::find_if(rows, [&](const Record& each) {
+      return each.scope == identity.first && each.key == identity.second;
+    });
+    const bool known = row != rows.end();
+    const auto life = known ? static_cast<std::size_t>(story.executions[row->fence].life) : 0;
+    const bool same_life = known && life == story.life;
+    if (story.row && !same_life) story.lives[story.life].lost = true;
+    story.row = known ? std::optional(*row) : std::nullopt;
+    if (known) story.life = life;
+    // Its answer was given after the backup was made: nobody has it any more.
+    const bool answered =
+        known && (status_of(*row) == Status::completed || status_of(*row) == Status::expired);
+    if (known && !answered && !story.lives.empty()) {
+      story.lives[life].completed.reset();
+    }
   }
 }
 

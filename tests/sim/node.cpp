@@ -78,6 +78,7 @@ void Node::start() {
   run_ = std::make_unique<Run>(
       outside_, Stream(outside_.seed, name_ + ".entropy", static_cast<std::uint64_t>(runs_)),
       [this](const char* place) { return fate(place); }, clock_offset_, drift_ppm_, name_, runs_);
+  run_->engine.set_restored(outside_.restoration);
   spawn_pass(&Node::renew, 1s);
   spawn_pass(&Node::release_orphans, 2s);
   spawn_pass(&Node::sweep, 2s);

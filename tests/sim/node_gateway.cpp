@@ -134,7 +134,9 @@ Answer Node::answer_of(Run& run, const Exchange& exchange, const Guarded& guarde
                         [&](const Misuse&) { answer.said = Said::misuse; },
                         [&](const Undetermined&) { answer.said = Said::unknown; },
                         [&](const Gone&) { answer.said = Said::gone; },
-                        [&](const Spent&) { PAWL_CHECK(false); }},
+                        [&](const Spent&) { PAWL_CHECK(false); },
+                        [&](const Unproven&) { PAWL_CHECK(false); },
+                        [&](const Restored&) { answer.said = Said::restored; }},
              found.decision);
   return answer;
 }

@@ -35,20 +35,22 @@ Request request_of(const KeyCall& call, Judge& judge) {
 Answer told_of(const Reservation& found, bool clock_ever_jumped) {
   Answer answer;
   answer.fence = found.record->fence;
-  std::visit(Overloaded{[](const Execute&) {},
-                        [&](const Replay& replay) {
-                          answer.said = Said::final_answer;
-                          answer.response = replay.response;
-                        },
-                        [&](const InFlight& busy) {
-                          answer.said = Said::in_flight;
-                          answer.retry_after = busy.lease_left;
-                          answer.lease_over = !clock_ever_jumped && busy.lease_left <= Duration{0};
-                        },
-                        [&](const Misuse&) { answer.said = Said::misuse; },
-                        [&](const Undetermined&) { answer.said = Said::unknown; },
-                        [&](const Gone&) { answer.said = Said::gone; }, [](const Spent&) {}},
-             found.decision);
+  std::visit(
+      Overloaded{[](const Execute&) {},
+                 [&](const Replay& replay) {
+                   answer.said = Said::final_answer;
+                   answer.response = replay.response;
+                 },
+                 [&](const InFlight& busy) {
+                   answer.said = Said::in_flight;
+                   answer.retry_after = busy.lease_left;
+                   answer.lease_over = !clock_ever_jumped && busy.lease_left <= Duration{0};
+                 },
+                 [&](const Misuse&) { answer.said = Said::misuse; },
+                 [&](const Undetermined&) { answer.said = Said::unknown; },
+                 [&](const Gone&) { answer.said = Said::gone; }, [](const Spent&) {},
+                 [](const Unproven&) {}, [&](const Restored&) { answer.said = Said::restored; }},
+      found.decision);
   return answer;
 }
 
@@ -111,6 +113,8 @@ Task<KeyAnswer> Node::reserve_key(Run& run, const KeyCall& call) {
     case DecisionKind::misuse:
     case DecisionKind::undetermined:
     case DecisionKind::gone:
+    case DecisionKind::unproven:
+    case DecisionKind::restored:
       judge.told(call.identity, call.body, told_of(*found, outside_.server.ever_jumped()));
       break;
   }

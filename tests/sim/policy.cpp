@@ -17,6 +17,9 @@ Policy draw_policy(Stream& stream) {
   policy.upstream_timeout = stream.pick(timeouts);
   policy.retention = stream.pick(retentions);
   policy.tombstone_for = 120s;
+  if (policy.profile == Profile::ietf && stream.one_in(2)) {
+    policy.on_server_error = OnServerError::retry;
+  }
   policy.retention_from = stream.one_in(2) ? RetentionFrom::created : RetentionFrom::completed;
   if (stream.one_in(6)) policy.mode = Mode::async;
   const bool retries = stream.one_in(policy.mode == Mode::async ? 2 : 4);

@@ -17,7 +17,7 @@ struct Totals {
   std::uint64_t effects = 0;
   std::uint64_t steps = 0;
   std::array<std::uint64_t, fault_kinds> faults{};
-  std::array<std::uint64_t, 8> said{};
+  std::array<std::uint64_t, 9> said{};
   Transitions transitions{};
   ConsumerCounts consumers;
 

@@ -29,6 +29,20 @@ void Server::fail_over(Duration until) {
   down_until_ = until;
 }
 
+void Server::restore(const std::vector<Record>& rows) {
+  ++epoch_;
+  judge_.restored(rows);
+  truth_.put_back(rows);
+  for (const Record& row : rows) {
+    if (std::optional<Record> next = pawl::restored(row, clock())) {
+      std::vector<Replacement> batch;
+      batch.push_back({std::move(*next), guard_of(row), std::nullopt});
+      judge_.expect_restored();
+      replace(std::move(batch));
+    }
+  }
+}
+
 bool Server::down() const { return scheduler_.now() < down_until_; }
 
 // The memory store never waits: the coroutine is over when poll returns.
@@ -79,6 +93,21 @@ std::vector<StoreResult<Written>> Server::replace(std::vector<Replacement> batch
   return results;
 }
 
+std::vector<StoreResult<Written>> Server::replace_but(const std::vector<Replacement>& batch,
+                                                      const std::vector<bool>& fails) {
+  std::vector<StoreResult<Written>> results;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (fails[i]) {
+      results.emplace_back(Unexpected{StoreError::contended});
+      continue;
+    }
+    std::vector<Replacement> one;
+    one.push_back(batch[i]);
+    results.push_back(std::move(replace(std::move(one)).front()));
+  }
+  return results;
+}
+
 StoreResult<std::vector<bool>> Server::erase(std::vector<Erasure> batch) {
   if (mutant(Mutant::reap_without_condition)) {
     for (Erasure& erasure : batch) {
@@ -105,6 +134,11 @@ StoreResult<std::vector<Record>> Server::lapsed(PassQuery query) {
 
 StoreResult<std::vector<Record>> Server::past_retention(PassQuery query) {
   StoreResult<std::vector<Record>> rows = run(truth_.past_retention(query));
+  if (mutant(Mutant::dead_letter_reaped)) {
+    for (const Record& record : truth_.records()) {
+      if (is_dead_letter(record) && record.expires_at <= query.now) rows->push_back(record);
+    }
+  }
   if (mutant(Mutant::reap_unknown)) {
     const StoreResult<std::vector<Record>> doubted = run(truth_.undetermined(query));
     for (const Record& record : *doubted) {

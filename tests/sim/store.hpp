@@ -22,9 +22,12 @@ class Server {
 
   std::vector<StoreResult<Written>> insert_or_read(std::vector<Record> fresh);
   std::vector<StoreResult<Written>> replace(std::vector<Replacement> batch);
+  // All but those that fail.
+  std::vector<StoreResult<Written>> replace_but(const std::vector<Replacement>& batch,
+                                                const std::vector<bool>& fails);
   StoreResult<std::vector<bool>> erase(std::vector<Erasure> batch);
   StoreResult<std::optional<Record>> find(const Scope& scope, const Key& key);
-  StoreResult<Instant> time() { return clock(); }
+  StoreResult<StoreClock> time() { return StoreClock{clock()}; }
   StoreResult<std::vector<Record>> lapsed(PassQuery query);
   StoreResult<std::vector<Record>> past_retention(PassQuery query);
   StoreResult<std::vector<Record>> undetermined(PassQuery query);
@@ -46,6 +49,10 @@ class Server {
   }
   [[nodiscard]] bool ever_jumped() const { return ever_jumped_; }
   [[nodiscard]] bool jumped() const { return jumped_ != Duration{0}; }
+
+  // What a backup holds; and a backup put back, with what an operator does after it.
+  [[nodiscard]] std::vector<Record> backup() const { return truth_.records(); }
+  void restore(const std::vector<Record>& rows);
 
   // Every connection breaks; the standby takes over later.
   void fail_over(Duration until);
@@ -85,11 +92,12 @@ class Connection final : public Store {
   Task<std::vector<StoreResult<Written>>> replace(std::vector<Replacement> batch) override;
   Task<StoreResult<std::vector<bool>>> erase(std::vector<Erasure> batch) override;
   Task<StoreResult<std::optional<Record>>> find(Scope scope, Key key) override;
-  Task<StoreResult<Instant>> time() override;
+  Task<StoreResult<StoreClock>> time() override;
   Task<StoreResult<std::vector<Record>>> lapsed(PassQuery query) override;
   Task<StoreResult<std::vector<Record>>> past_retention(PassQuery query) override;
   Task<StoreResult<std::vector<Record>>> undetermined(PassQuery query) override;
   Task<StoreResult<std::vector<Record>>> pending(PassQuery query) override;
+  Task<StoreResult<std::size_t>> count_active(Scope scope, std::size_t up_to) override;
   Task<StoreResult<Done>> keep_evidence(LateEvidence evidence) override;
 
  private:

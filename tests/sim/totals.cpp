@@ -12,8 +12,9 @@ std::string_view state_name(std::size_t index) {
 
 // As docs/key-api.md has them.
 std::string_view decision_name(std::size_t index) {
-  constexpr std::array<std::string_view, 7> names{"execute",      "replay", "in_flight", "misuse",
-                                                  "undetermined", "gone",   "spent"};
+  constexpr std::array<std::string_view, 9> names{"execute", "replay",       "in_flight",
+                                                  "misuse",  "undetermined", "gone",
+                                                  "spent",   "unproven",     "restored"};
   return names[index];
 }
 

@@ -122,7 +122,7 @@ void Call::serve(Outside& outside, Arrival& arrival, const Script& script) {
   if (script.status != 201) {
     answer = response_of(script.status, text("status " + std::to_string(script.status)));
   }
-  if (script.retry_after) answer.headers.push_back({"Retry-After", "1"});
+  if (script.retry_after) answer.headers.push_back({"Retry-After", "4"});
   const Ledger::Entry entry{outside.judge.life_of(identity, fence), outside.scheduler.now(),
                             storable(script.status == 402 ? answer : paid, {})};
   outside.judge.answer_given(identity, fence, answer, arrival.body);

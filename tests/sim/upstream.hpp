@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "pawl/engine.hpp"
 #include "pawl/ports/upstream.hpp"
 #include "tests/sim/node_clock.hpp"
 #include "tests/sim/store.hpp"
@@ -42,6 +43,7 @@ struct Outside {
   Chaos& chaos;
   History& history;
   Ledger& ledger;
+  std::optional<Restoration> restoration = {};
   std::uint64_t sends = 0;
 };
 

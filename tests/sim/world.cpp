@@ -42,6 +42,7 @@ void World::run() {
   consumers_.start(active);
   scheduler_.at(5s, [this] { trouble(); });
   scheduler_.at(stream_.between(30s, 80s), [this] { make_truce(); });
+  plan_restore();
   watch_leaks();
   if (!run_until(active + 30s)) return;
   heal();
@@ -94,6 +95,28 @@ void World::trouble() {
   }
 }
 
+// A backup is made, and some time later put back. The nodes are stopped for it, consumers are not.
+void World::plan_restore() {
+  Stream stream(options_.seed, "backup");
+  const Duration made = stream.between(10s, 60s);
+  const Duration put_back = made + stream.between(1s, 60s);
+  if (!chaos_.strikes(Fault::store_restored, stream)) return;
+  scheduler_.at(made, [this, put_back] {
+    note("a backup is made");
+    scheduler_.at(put_back, [this, backup = server_.backup(), since = server_.clock()] {
+      if (!chaos_.ended() && !server_.jumped()) restore(backup, since);
+    });
+  });
+}
+
+void World::restore(const std::vector<Record>& backup, Instant since) {
+  note("the backup is put back");
+  for (const std::unique_ptr<Node>& node : nodes_) node->crash();
+  server_.restore(backup);
+  const Instant at = server_.clock();
+  outside_.restoration = Restoration{.since = since, .at = at, .until = at + 10h};
+}
+
 void World::make_truce() {
   if (chaos_.ended()) return;
   note("a truce");
@@ -125,8 +148,10 @@ void World::watch_leaks() {
   scheduler_.at(scheduler_.now() + 1s, [this] { watch_leaks(); });
   for (const Identity& identity : judge_.keys()) {
     const std::optional<Record>& row = judge_.row(identity);
-    bool leaking = chaos_.calm() && row && status_of(*row) == Status::in_progress &&
-                   !judge_.asked(identity, row->fence);
+    const bool swept =
+        row && status_of(*row) == Status::unknown && row->last_error == "lease-expired";
+    const bool open = swept || (row && status_of(*row) == Status::in_progress);
+    bool leaking = chaos_.calm() && open && !judge_.asked(identity, row->fence);
     if (leaking) {
       leaking = false;
       for (const std::unique_ptr<Node>& node : nodes_)
@@ -138,8 +163,8 @@ void World::watch_leaks() {
     }
     const auto [leak, fresh] = leaks_.try_emplace(identity, row->fence, scheduler_.now());
     if (leak->second.first != row->fence) leak->second = {row->fence, scheduler_.now()};
-    // A call that was made before the truce may take 8 s, and the pass comes every 2 s.
-    if (scheduler_.now() - leak->second.second >= 12s) judge_.reservation_leaked(identity, *row);
+    // A call that was made before the truce may take 8 s, and an orphan is looked for every 10 s.
+    if (scheduler_.now() - leak->second.second >= 21s) judge_.reservation_leaked(identity, *row);
   }
 }
 

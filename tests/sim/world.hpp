@@ -33,6 +33,8 @@ class World {
  private:
   bool run_until(Duration when);
   void trouble();
+  void plan_restore();
+  void restore(const std::vector<Record>& backup, Instant since);
   void make_truce();
   void heal();
   void mend();

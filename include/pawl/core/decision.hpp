@@ -22,6 +22,7 @@ struct Request {
   std::string method;
   std::string path;
   std::string route;
+  std::string credentials;              // where no caller was chosen: a digest; see StoredPolicy
   std::optional<StoredRequest> stored;  // async routes: what the worker will send
 };
 
@@ -36,6 +37,9 @@ struct Attempt {
   // a lease of its own that is over is doubt like anybody's. And it is good for one attempt: a call
   // with it that comes late must not take the key for somebody who has long let go of it.
   bool may_have_acted = false;
+  // The store was put back from a backup and has forgotten keys: one that it does not know may have
+  // been used, so it is not new.
+  bool forgotten = false;
 };
 
 struct Execute {  // the only decision that may touch the upstream
@@ -66,22 +70,45 @@ struct Spent {
   friend bool operator==(const Spent&, const Spent&) = default;
 };
 
-using Decision = std::variant<Execute, Replay, InFlight, Misuse, Undetermined, Gone, Spent>;
+// The record was made by other credentials, and nobody has said who the callers are.
+struct Unproven {
+  friend bool operator==(const Unproven&, const Unproven&) = default;
+};
 
-enum class DecisionKind { execute, replay, in_flight, misuse, undetermined, gone, spent };
+// The store was restored from a backup, and this key may have been used after it was made.
+struct Restored {
+  friend bool operator==(const Restored&, const Restored&) = default;
+};
+
+using Decision =
+    std::variant<Execute, Replay, InFlight, Misuse, Undetermined, Gone, Spent, Unproven, Restored>;
+
+enum class DecisionKind {
+  execute,
+  replay,
+  in_flight,
+  misuse,
+  undetermined,
+  gone,
+  spent,
+  unproven,
+  restored
+};
 
 DecisionKind kind_of(const Decision& decision);
 
 // The words of the metric pawl_reserve_total{decision}.
 template <>
 struct Names<DecisionKind> {
-  static constexpr NameTable<DecisionKind, 7> table{{{DecisionKind::execute, "created"},
+  static constexpr NameTable<DecisionKind, 9> table{{{DecisionKind::execute, "created"},
                                                      {DecisionKind::replay, "replay"},
                                                      {DecisionKind::in_flight, "in_progress"},
                                                      {DecisionKind::misuse, "key_misuse"},
                                                      {DecisionKind::undetermined, "unknown"},
                                                      {DecisionKind::gone, "expired"},
-                                                     {DecisionKind::spent, "spent"}}};
+                                                     {DecisionKind::spent, "spent"},
+                                                     {DecisionKind::unproven, "caller_unproven"},
+                                                     {DecisionKind::restored, "store_restored"}}};
 };
 
 // The answer, and what must be written before it may be acted on.

@@ -13,6 +13,9 @@ namespace pawl {
 
 // Raised whenever equal requests would hash differently than before. Old versions stay verifiable.
 inline constexpr int fingerprint_version = 1;
+// Of multipart bodies that are read as parts. Version 1 took their bytes, with the boundary that
+// many clients make anew for every try: what was stored so still verifies so.
+inline constexpr int multipart_fingerprint_version = 2;
 
 // As stored: "version.secret-id.hash", e.g. "1.-.9f86d0...". The secret id is "-" without a secret.
 struct Fingerprint {
@@ -55,7 +58,10 @@ struct Fingerprinted {
 // The fingerprint under the current version and the newest secret (none: plain SHA-256).
 //   application/json and +json: canonical JSON with exact numbers, after the rules; bad JSON is an
 //   error application/x-www-form-urlencoded: decoded pairs sorted by name, repeated names in their
-//   order anything else, and any empty body: the bytes
+//   order
+//   multipart/*: each part's header fields and bytes, in order, without the boundary; where that
+//   cannot be told for sure, the bytes
+//   anything else, and any empty body: the bytes
 Expected<Fingerprinted, json::Error> fingerprint(const RequestContent& content,
                                                  const FingerprintRules& rules,
                                                  const FingerprintSecrets& secrets);

@@ -28,6 +28,10 @@ struct Response {
   friend bool operator==(const Response&, const Response&) = default;
 };
 
+// How long the answer asks to be left alone (RFC 9110 section 10.2.3), in seconds or by a date.
+// Nothing where it does not say so in a form that can be read.
+std::optional<Duration> retry_after(const Headers& headers, Instant now);
+
 // "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110 section 5.6.7).
 std::string imf_fixdate(Instant instant);
 

@@ -3,11 +3,13 @@
 
 #include <compare>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "pawl/core/expected.hpp"
+#include "pawl/core/time.hpp"
 
 namespace pawl {
 
@@ -57,6 +59,9 @@ std::string explain(KeyRefusal refusal, const KeyRules& rules);
 // HTTP's and are dropped here. Where several refusals apply, the first of this order is given:
 // repeated, empty, unprintable, wrong_syntax, malformed, too_long, email, card_number, too_short.
 Expected<Key, KeyRefusal> parse_key(std::span<const std::string_view> lines, const KeyRules& rules);
+
+// When the key was made, by its maker's clock, where its form tells: a UUID of version 7.
+std::optional<Instant> time_in(const Key& key);
 
 // A short hash for logs and metrics, which never carry a key in clear: the first 12 hexadecimal
 // digits of the SHA-256 over scope, a zero byte and key.

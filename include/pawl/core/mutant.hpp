@@ -32,6 +32,13 @@ enum class Mutant {
   abandoned_after_sending,
   retention_from_creation,
   resolved_too_early,
+  refused_work_dropped,
+  resolved_work_dropped,
+  dead_letter_reaped,
+  claimed_before_its_time,
+  resumed_job_begun_again,
+  restored_record_runs_again,
+  restored_life_is_new,
 
   // guards
   fence_not_checked,
@@ -45,6 +52,9 @@ enum class Mutant {
   orphan_forgotten,
   orphan_of_anybody,
   orphan_given_up,
+  orphan_forgotten_with_its_lease,
+  orphan_swept,
+  restored_key_is_new,
   lease_not_checked_before_sending,
   renewal_in_doubt_counts,
   lost_renewal_counts,

@@ -20,7 +20,7 @@ enum class OutboxStatus {
   sending,  // a byte may have gone out, and nobody has said what came of it
   done,     // the destination has answered that it did it
   dead,     // a dead letter: waits for an operator
-  unknown,  // it may have happened and must not be repeated: waits for an operator
+  unknown,  // it may have happened and must not be repeated: a source or an operator finds out
 };
 
 template <>
@@ -56,6 +56,11 @@ struct OutboxRow {
   std::optional<Instant> done_at;
   std::optional<Instant> discarded_at;  // a dead letter that an operator wants no more of
   bool readable = true;                 // false: what was stored is no list of headers
+  // While it is unknown: how often a source was asked, how often in a row it had not seen it late
+  // enough, and since when it is asked: by then nobody sends it any more.
+  int asked = 0;
+  int absent = 0;
+  std::optional<Instant> doubted_at;
   friend bool operator==(const OutboxRow&, const OutboxRow&) = default;
 };
 
@@ -104,20 +109,34 @@ struct Aftermath {
 OutboxRow settled(const OutboxRow& claimed, const OutboxRow& sent, const Outcome& outcome,
                   const DestinationRules& rules, const Aftermath& aftermath);
 
+// What a finding makes of a row that is unknown. It happened, and `response` is what was found; or
+// it was refused, and the same request would be refused again.
+OutboxRow found_happened(OutboxRow row, const Response& response, const DestinationRules& rules,
+                         Instant now);
+OutboxRow found_refused(OutboxRow row, int status);
+// It was never seen, and would have been: it may be sent.
+OutboxRow found_not_executed(OutboxRow row, Instant now);
+
 // How a destination stands after an outcome, for its circuit breaker.
 bool is_trouble(const Outcome& outcome);
 
 // Exponential in `failures` (from 1), full jitter.
 Duration backoff(const DestinationRules& rules, int failures, double chance);
 
-// What an operator may do.
-enum class OutboxAction { retry, discard, confirm };
+// What an operator may do, or the reconciler has found.
+enum class OutboxAction {
+  retry,
+  discard,
+  confirm,
+  resolve,  // by the reconciler: no order
+};
 
 template <>
 struct Names<OutboxAction> {
-  static constexpr NameTable<OutboxAction, 3> table{{{OutboxAction::retry, "outbox-retry"},
+  static constexpr NameTable<OutboxAction, 4> table{{{OutboxAction::retry, "outbox-retry"},
                                                      {OutboxAction::discard, "outbox-discard"},
-                                                     {OutboxAction::confirm, "outbox-confirm"}}};
+                                                     {OutboxAction::confirm, "outbox-confirm"},
+                                                     {OutboxAction::resolve, "outbox-resolve"}}};
 };
 
 struct OutboxOrder {

@@ -27,6 +27,8 @@ struct Answered {
   // The owner itself has said that this is the answer for good: no status of it is read as a
   // failure.
   bool is_final = false;
+  // Its body is not in `response`: too large to hold.
+  bool withheld = false;
 };
 
 using Outcome = std::variant<NotSent, Lost, Answered>;
@@ -56,6 +58,13 @@ struct Names<Settling> {
                                                  {Settling::doubt, "doubt"}}};
 };
 
+// What a service says about an answer of its own, in the header field Pawl-Outcome: not-executed,
+// executed or unknown. It is for the boundary alone: never stored, never delivered.
+bool is_pawl_outcome(const Header& header);
+// What it says there: one of these three, or "not understood" for another word, and where several
+// fields disagree. Empty: nothing.
+std::string_view outcome_said(const Response& response);
+
 // Design section 4: what a failure means, by the rules stored with the attempt.
 Settling classify(const Outcome& outcome, const StoredPolicy& policy);
 
@@ -64,14 +73,25 @@ struct SettleOptions {
   // Where an answer names what it made: "header:NAME" or a JSON pointer. Empty: nowhere.
   std::string resource_type;
   std::string resource_id;
+  // A worker's try that was not executed: how long the next one is put off, at least. Whoever says
+  // so sees to backoff and jitter.
+  Duration try_again_in{0};
 };
 
 // An answer as it will be replayed: without the fields that belong to another connection, time or
 // trace, and without a body that is too large to keep.
 StoredResponse storable(const Response& response, const SettleOptions& options);
+StoredResponse storable(const Answered& answer, const SettleOptions& options);
 
-// True where `settled` makes a pending record of it: a worker's try that never began.
+// True where `settled` makes a pending record of it: a worker's try that never began, or that was
+// refused, with attempts left.
 bool goes_back_to_queue(const Record& held, const Outcome& outcome);
+
+// Accepted with 202 and out of attempts. Only a client's repeat or an operator takes it from here:
+// it is never reaped, and past its retention it expires at `never`.
+bool is_dead_letter(const Record& record);
+inline constexpr Instant never{
+    std::chrono::sys_days(std::chrono::year(9999) / std::chrono::January / 1)};
 
 // The record as its owner leaves it. Fence and owner stay: settling is not taking over.
 Record settled(const Record& held, const Outcome& outcome, Instant now,
@@ -89,6 +109,11 @@ struct Reaped {
   std::optional<Record> next;  // nothing: delete the row
 };
 std::optional<Reaped> reaped(const Record& record, Instant now);
+
+// A record of a backup says what was true when that was made. What was not finished then may have
+// been executed since, under an owner that nobody knows any more: it becomes unknown, under a fence
+// that was never given out. Nothing where it was finished.
+std::optional<Record> restored(const Record& record, Instant now);
 
 // A finding about an unknown record, from a webhook, a poller or an operator.
 struct FoundCompleted {
@@ -111,8 +136,8 @@ struct Names<ResolveRefusal> {
        {ResolveRefusal::bad_response, "bad-response"}}};
 };
 
-// Found not executed by somebody: failed_retryable, still under the token and the fence of the
-// owner that was doubted, who may know better.
+// Found not executed by somebody: failed_retryable, or pending again, still under the token and the
+// fence of the owner that was doubted, who may know better.
 bool released_by_finding(const Record& record);
 
 // `author` becomes the owner of a completed record, so that the author recognises its own write. A

@@ -29,7 +29,7 @@ struct StoredPolicy {
   Mode mode = Mode::sync;
   bool transactional = false;
   OnLeaseExpiry on_lease_expiry = OnLeaseExpiry::unknown;
-  OnServerError on_server_error = OnServerError::retry;
+  OnServerError on_server_error = OnServerError::hold;
   OnRefusal on_refusal = OnRefusal::release;
   Duration lease = std::chrono::seconds(30);
   Duration upstream_timeout = std::chrono::seconds(30);
@@ -38,7 +38,10 @@ struct StoredPolicy {
   WhenExpired expired = WhenExpired::remove;
   Duration tombstone_for = std::chrono::days(30);
   FingerprintRules fingerprint;
-  int max_attempts = 10;  // async: tries that may end before a byte was sent
+  int max_attempts = 10;  // async: tries that may end without having been executed
+  // Where no caller was chosen: a digest of the credentials that made the record. Nobody else is
+  // told its answer (design section 6). Empty where a caller was chosen.
+  std::string credentials = {};
 
   friend bool operator==(const StoredPolicy&, const StoredPolicy&) = default;
 };

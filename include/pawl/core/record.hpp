@@ -30,13 +30,17 @@ struct Owner {
   friend auto operator<=>(const Owner&, const Owner&) = default;
 };
 
+// How answers are stored by this version. One of a later version is not understood, and so never
+// replayed.
+inline constexpr int response_schema_version = 1;
+
 // An answer as it is replayed: exact bytes. No body means that it was too large to keep; the
 // original was delivered, a replay says so.
 struct StoredResponse {
   int status = 0;
   Headers headers;
   std::optional<std::string> body;
-  int schema_version = 1;
+  int schema_version = response_schema_version;
   friend bool operator==(const StoredResponse&, const StoredResponse&) = default;
 };
 
@@ -50,6 +54,7 @@ struct StoredRequest {
 
 // Accepted durably, not yet claimed.
 struct Pending {
+  Instant not_before{};  // a refused try: when the next one may be made
   friend bool operator==(const Pending&, const Pending&) = default;
 };
 // An owner executes; it is presumed alive until `locked_until`.
@@ -72,6 +77,7 @@ struct FailedRetryable {
 struct Unknown {
   Instant reconcile_after;
   Instant locked_until;  // when the last lease ended: an owner may still be sending a while longer
+  Instant locked_at{};   // when the attempt began whose outcome is not known
   friend bool operator==(const Unknown&, const Unknown&) = default;
 };
 // A tombstone: the key was used and its answer is gone.
@@ -126,6 +132,9 @@ inline SharedRecord share(Record record) {
 }
 
 inline Status status_of(const Record& record) { return status_of(record.state); }
+
+// Pending, in_progress or unknown: something may still become of it.
+bool is_open(const Record& record);
 
 // What must still be true of the row for a write to happen: nobody took it over (fence), nobody
 // settled it (status), nobody renewed its lease (locked_until, for in_progress).

@@ -41,6 +41,9 @@ enum class Problem : std::uint8_t {
   version_not_supported,
   near_duplicate,
   stale_fence,
+  overloaded,
+  caller_unproven,
+  store_restored,
 };
 
 std::string_view slug_of(Problem problem);
@@ -52,6 +55,9 @@ struct Dialect {
   std::string key_as_sent;  // echoed in the form it came in; empty: not echoed
   std::string request_id;   // of the execution that produced the answer, or of our own error
   std::string status_url;   // where the key's state can be read, for 202
+  // A source is asked what became of requests like this one. Else a person must decide, and waiting
+  // does not help.
+  bool source_is_asked = false;
 };
 
 struct ProblemDetails {
@@ -59,6 +65,7 @@ struct ProblemDetails {
   std::string detail;                   // what to do about it; empty: the type's own words
   std::optional<int> status;            // where a type has several (outcome-unknown)
   std::optional<Duration> retry_after;  // whole seconds on the wire, rounded up, at least 1
+  std::optional<bool> should_retry = std::nullopt;  // where it is not the type's own
 };
 
 Response render_problem(const ProblemDetails& problem, const Dialect& dialect);

@@ -17,6 +17,10 @@ class StoreTime {
   static constexpr Duration jump_max = std::chrono::minutes(1);
   // An answer that took longer says too little: the process may have been stopped in between.
   static constexpr Duration answer_time_max = std::chrono::seconds(10);
+  // A machine that was paused comes back like a store whose clock was set forward: after so long
+  // without another jump it is taken for that, if what it costs a key's retention is little.
+  static constexpr Duration steady_for = std::chrono::minutes(5);
+  static constexpr Duration recover_max = std::chrono::minutes(15);
 
   // The store reported `reported` at some moment between `asked` and `answered` of the node's
   // clock.
@@ -28,10 +32,14 @@ class StoreTime {
   // Needs known(). The store's clock shows this or less: what an owner asks of its own lease.
   [[nodiscard]] Instant at_latest(BootTime now) const;
 
-  // False after a jump, until the clocks agree again with what they were. Then nothing may expire.
+  // False after a jump: then nothing may expire. True again once the clocks agree with what they
+  // were, or have gone on side by side for `steady_for` after a jump of `recover_max` at most. A
+  // longer one, by which keys would expire long before their time, needs a restart.
   [[nodiscard]] bool trusted() const { return trusted_; }
 
  private:
+  void recover(BootTime answered);
+
   // An Instant less a BootTime: where the boot clock's zero lies on the store's clock.
   // The true one lies between these two.
   std::optional<Duration> offset_;
@@ -40,6 +48,9 @@ class StoreTime {
   std::optional<Duration> anchor_;
   BootTime anchored_at_{};
   bool trusted_ = true;
+  // While not trusted: where the offset has been, and since when it has stayed there.
+  Duration steady_at_{0};
+  BootTime steady_since_{};
 };
 
 }  // namespace pawl

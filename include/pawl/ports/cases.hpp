@@ -43,14 +43,16 @@ struct Names<CaseState> {
 
 struct Case {
   CaseId id;
-  std::string subject;  // the derived key
-  std::string source;   // who is asked; empty: nobody
+  std::string subject;   // the derived key
+  std::string resource;  // the other name that an event may know it by; empty: none
+  std::string source;    // who is asked; empty: nobody
   CaseState state = CaseState::open;
   int attempts = 0;
   int absent = 0;  // how often in a row it was not there, asked late enough
   Instant next_at{};
   Instant opened_at{};
   Instant changed_at{};
+  Instant began_at{};  // when the attempt that is doubted began; 0: not known
   std::string last_result;
 };
 
@@ -73,6 +75,9 @@ struct CaseChange {
 // What a provider told. Final ones may complete a record; the others are only remembered.
 struct WebhookEvent {
   std::string subject;
+  // Of the request, where the event named them; else empty.
+  Scope scope;
+  Key key;
   std::string source;
   std::string id;
   bool is_final = false;
@@ -144,7 +149,21 @@ struct Comparison {
   std::string trouble;
 };
 
-// Which records a list shows.
+// A record as a search sees it.
+struct KeyRef {
+  Scope scope;
+  Key key;
+  Fence fence;
+  int attempt = 1;
+};
+
+// Where else a key is.
+struct ScopesOfKey {
+  std::vector<Scope> scopes;
+  bool whole = true;  // false: there are more scopes than were looked at
+};
+
+// Which records a list shows. Dead: all that wait for an operator, unknown or out of attempts.
 enum class Listed { unknown, dead, in_progress, pending };
 
 template <>
@@ -168,9 +187,11 @@ class Cases {
   struct Taking {
     CaseId id;
     std::string subject;
+    std::string resource;
     std::string source;
     Instant now{};
     Instant until{};
+    Instant began_at{};
   };
   virtual Result<std::optional<Case>> take(const Taking& taking) = 0;
 
@@ -184,8 +205,12 @@ class Cases {
   virtual Result<bool> keep_event(const WebhookEvent& event) = 0;
   virtual Result<std::vector<WebhookEvent>> events_of(const std::string& subject) = 0;
   virtual Result<Done> applied(const WebhookEvent& event, const std::string& as) = 0;
-  // Cases that are not closed and have final events that wait.
-  virtual Result<std::vector<Case>> with_news(std::size_t cases_max) = 0;
+  // Final events that wait and are due to be looked at, those that waited longest first.
+  virtual Result<std::vector<WebhookEvent>> waiting_events(Instant now, std::size_t events_max) = 0;
+  // Nothing can be done about it yet: it goes on waiting, and is not due before then.
+  virtual Result<Done> look_again(const WebhookEvent& event, Instant at) = 0;
+  // Whatever an event under this subject may be about: by the derived key, or by the resource.
+  virtual Result<std::vector<Case>> cases_of(const std::string& subject) = 0;
 
   virtual Result<std::optional<Case>> find(const Scope& scope, const Key& key) = 0;
   virtual Result<std::vector<CaseNote>> notes_of(const Scope& scope, const Key& key) = 0;
@@ -193,8 +218,16 @@ class Cases {
   virtual Result<std::vector<LateEvidence>> evidence_of(const Scope& scope, const Key& key) = 0;
   virtual Result<std::vector<ListedKey>> list(Listed which, std::size_t keys_max) = 0;
 
+  // Records by primary key, after this one; fewer than asked for: the last of them.
+  virtual Result<std::vector<KeyRef>> keys_after(const Scope& scope, const Key& key,
+                                                 std::size_t keys_max) = 0;
+  // The scopes in which this key has a record. One look by primary key for each scope there is.
+  virtual Result<ScopesOfKey> scopes_of(const Key& key, std::size_t scopes_max) = 0;
+
   // Dead letters: unknown records that nobody is asked about.
   virtual Result<std::size_t> count_dead() = 0;
+  // And those of async routes: accepted, not executed, out of attempts (`is_dead_letter`).
+  virtual Result<std::size_t> count_async_dead() = 0;
 
   // Unknown records of that route, in scopes that begin so, that may be asked about by now.
   virtual Result<std::vector<CaseId>> in_doubt(const std::string& scopes, const std::string& route,
@@ -202,10 +235,11 @@ class Cases {
 
   virtual Result<LedgerPage> ledger_page(const LedgerQuery& query) = 0;
 
-  // True: it is due, and whoever asked has until then to make it.
-  virtual Result<bool> take_comparison(const std::string& source, Instant now, Instant until) = 0;
-  // It was made, or could not be: then the last result stays.
-  virtual Result<Done> compared(const Comparison& comparison) = 0;
+  // True: it is due by the store's clock, and whoever asked has that long to make it.
+  virtual Result<bool> take_comparison(const std::string& source, Duration takes_at_most) = 0;
+  // It was made just now, or could not be: then the last result stays. The next one is due after
+  // `next_in`. Of `comparison` only source, result and trouble count.
+  virtual Result<Done> compared(const Comparison& comparison, Duration next_in) = 0;
   virtual Result<std::vector<Comparison>> comparisons() = 0;
 
   // Deletes a record in which `expected` holds, with its audit entry in the same commit. False:

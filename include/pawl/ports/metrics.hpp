@@ -7,7 +7,7 @@
 namespace pawl {
 
 enum class Counter {
-  reserve,           // label: the decision
+  reserve,           // label: the decision, or failed_retry
   store_error,       // label: the kind
   settled,           // label: complete, release, doubt
   late_answer,       // an owner settled after its record had left in_progress
@@ -15,7 +15,7 @@ enum class Counter {
   completed_without_commit,  // a 2xx of a transactional route that did not call pawl.complete
   zombie,                    // swept; label: what it became
   pruned,                    // reaped; label: deleted, tombstone, abandoned, unknown
-  resolved,                  // label: completed, not_executed, refused
+  resolved,                  // label: scheduled, completed, not_executed, refused
   lease_lost,                // a renewal found that the record had gone
 };
 

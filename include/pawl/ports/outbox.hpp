@@ -24,6 +24,7 @@ struct OutboxClaim {
   std::string owner;  // never used before
   Duration lease{};
   std::size_t rows_max = 0;
+  bool in_doubt = false;  // rows that are unknown, to be asked about; else those to be sent
 };
 
 struct OutboxClaimed {
@@ -32,7 +33,7 @@ struct OutboxClaimed {
 };
 
 // `next` in place of the row that `next.owner` has. Of it the columns count that a worker changes:
-// status, attempt, times, provider_id, response_code, last_error.
+// status, attempt, times, provider_id, response_code, last_error, asked, absent.
 struct OutboxWrite {
   OutboxRow next;
   bool needs_lease = false;  // and only while its lease has not ended

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,6 +50,14 @@ struct Written {
   SharedRecord current;
   // The store's clock at some moment between the call and its return.
   Instant store_time;
+  // As it was when the row was read: see StoreClock.
+  std::int64_t purge_epoch = 0;
+};
+
+struct StoreClock {
+  Instant now;
+  // Raised by every purge. Whoever keeps answers in memory forgets them when it sees a new one.
+  std::int64_t purge_epoch = 0;
 };
 
 // Who did what by hand, or against the usual order, and why. Written in the same commit as the
@@ -111,21 +120,29 @@ class Store {
 
   virtual Task<StoreResult<std::optional<Record>>> find(Scope scope, Key key) = 0;
 
-  // The store's clock at some moment between the call and its return.
-  virtual Task<StoreResult<Instant>> time() = 0;
+  // The store's clock, and its purge epoch, at some moment between the call and its return.
+  virtual Task<StoreResult<StoreClock>> time() = 0;
 
   // in_progress with a lease that ended at or before `now`.
   virtual Task<StoreResult<std::vector<Record>>> lapsed(PassQuery query) = 0;
   // completed, failed_retryable, pending and expired past `expires_at`. Never in_progress, never
-  // unknown.
+  // unknown, and not what is kept however old it is: flows half done.
   virtual Task<StoreResult<std::vector<Record>>> past_retention(PassQuery query) = 0;
   // unknown with `reconcile_after` at or before `now`.
   virtual Task<StoreResult<std::vector<Record>>> undetermined(PassQuery query) = 0;
 
-  // pending, created at or before `now`: work for the workers of async routes.
+  // pending, created and not to be left alone at `now` (`Pending::not_before`): work for the
+  // workers of async routes. Those that were to be tried first come first.
   virtual Task<StoreResult<std::vector<Record>>> pending(PassQuery query) = 0;
 
+  // How many records of a scope are pending, in_progress or unknown; so many at most.
+  virtual Task<StoreResult<std::size_t>> count_active(Scope scope, std::size_t up_to) = 0;
+
   virtual Task<StoreResult<Done>> keep_evidence(LateEvidence evidence) = 0;
+
+  // How many rows the last passes met that cannot be understood (corrupt, a newer version). They
+  // are stepped over: nothing but their own keys waits for them.
+  [[nodiscard]] virtual std::size_t unreadable_rows() const { return 0; }
 
   // One-row forms of the two writes.
   Task<StoreResult<Written>> insert_or_read_one(Record fresh);

@@ -7,7 +7,8 @@
 
 namespace pawl {
 
-// Asked by an upstream at the last moment, with the connection open and not one byte written.
+// Asked by an upstream at the last moment, with the connection open and not one byte written; again
+// if that took another connection.
 class SendGate {
  public:
   virtual ~SendGate() = default;
@@ -19,9 +20,9 @@ class Upstream {
  public:
   virtual ~Upstream() = default;
 
-  // Executes the request once and never again by itself. Calls `gate` exactly once, after
-  // everything that can fail without a byte on the wire. Ends by `deadline` with an outcome of some
-  // kind. The caller keeps the arguments alive.
+  // Executes the request once and never again by itself. The last call of `gate` comes
+  // after everything that can fail without a byte on the wire. Ends by `deadline` with an outcome
+  // of some kind. The caller keeps the arguments alive.
   virtual Task<Outcome> send(const Record& attempt, SendGate& gate, BootTime deadline) = 0;
 };
 

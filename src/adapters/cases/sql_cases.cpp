@@ -1,5 +1,8 @@
 #include "src/adapters/cases/sql_cases.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "pawl/core/sha256.hpp"
 
 namespace pawl::cases {
@@ -7,28 +10,33 @@ namespace {
 
 constexpr const char* case_columns =
     "c.scope_id, c.idempotency_key, c.fence, c.subject, c.source, c.state, c.attempts, c.absent,"
-    " c.next_at, c.opened_at, c.changed_at, c.last_result";
+    " c.next_at, c.opened_at, c.changed_at, c.last_result, c.resource, c.began_at";
 
 // A case about an earlier owner begins anew. One that was settled, and whose record is in doubt
 // again under the same owner, goes on: its owner's own late word has put it there.
 constexpr const char* take_sql =
     "INSERT INTO pawl.cases AS c (scope_id, idempotency_key, fence, subject, source, state,"
-    " attempts, absent, next_at, opened_at, changed_at, last_result)"
+    " attempts, absent, next_at, opened_at, changed_at, last_result, resource, began_at)"
     " VALUES ($1, $2, CAST($3 AS bigint), $4, $5, 'open', 1, 0, CAST($6 AS bigint),"
-    " CAST($7 AS bigint), CAST($7 AS bigint), '')"
+    " CAST($7 AS bigint), CAST($7 AS bigint), '', $8, CAST($9 AS bigint))"
     " ON CONFLICT (scope_id, idempotency_key) DO UPDATE SET"
     " attempts = CASE WHEN c.fence < excluded.fence THEN 1 ELSE c.attempts + 1 END,"
     " absent = CASE WHEN c.fence < excluded.fence OR c.state <> 'open' THEN 0 ELSE c.absent END,"
     " opened_at = CASE WHEN c.fence < excluded.fence THEN excluded.opened_at ELSE c.opened_at END,"
     " last_result = CASE WHEN c.fence < excluded.fence THEN '' ELSE c.last_result END,"
     " fence = excluded.fence, subject = excluded.subject, source = excluded.source,"
-    " state = 'open', next_at = excluded.next_at, changed_at = excluded.changed_at"
+    " state = 'open', next_at = excluded.next_at, changed_at = excluded.changed_at,"
+    " resource = excluded.resource, began_at = excluded.began_at"
     " WHERE c.fence < excluded.fence"
     " OR (c.fence = excluded.fence AND c.state <> 'dead' AND c.next_at <= excluded.opened_at)"
     " OR (c.fence = excluded.fence AND c.state = 'dead' AND c.source = ''"
     " AND excluded.source <> '')"
     " RETURNING scope_id, idempotency_key, fence, subject, source, state, attempts, absent,"
-    " next_at, opened_at, changed_at, last_result";
+    " next_at, opened_at, changed_at, last_result, resource, began_at";
+
+constexpr const char* event_columns =
+    "subject, source, event_id, is_final, happened_at, received_at, response_code, response_type,"
+    " response_body, applied_as, scope_id, idempotency_key";
 
 std::string number(std::int64_t value) { return std::to_string(value); }
 std::string micros(Instant at) { return number(at.time_since_epoch().count()); }
@@ -66,7 +74,34 @@ Case case_of(const Sql::Row& row) {
   found.opened_at = columns.time();
   found.changed_at = columns.time();
   found.last_result = columns.text();
+  found.resource = columns.text();
+  found.began_at = columns.time();
   return found;
+}
+
+WebhookEvent event_of(const Sql::Row& row) {
+  Columns columns(row);
+  WebhookEvent event;
+  event.subject = columns.text();
+  event.source = columns.text();
+  event.id = columns.text();
+  event.is_final = columns.number() != 0;
+  event.happened_at = columns.time();
+  event.received_at = columns.time();
+  event.response.status = columns.small();
+  event.response.headers = {{"Content-Type", columns.text()}};
+  event.response.body = columns.text();
+  event.applied_as = columns.text();
+  event.scope.text = columns.text();
+  event.key.text = columns.text();
+  return event;
+}
+
+Cases::Result<std::vector<WebhookEvent>> events_in(const Cases::Result<Sql::Rows>& rows) {
+  if (!rows) return Unexpected{rows.error()};
+  std::vector<WebhookEvent> events;
+  for (const Sql::Row& row : *rows) events.push_back(event_of(row));
+  return events;
 }
 
 int digit(char c) {
@@ -111,7 +146,8 @@ Cases::Result<std::optional<Case>> SqlCases::take(const Taking& taking) {
   const Result<Sql::Rows> rows =
       together({{take_sql,
                  {taking.id.scope.text, taking.id.key.text, number(taking.id.fence.number),
-                  taking.subject, taking.source, micros(taking.until), micros(taking.now)}}});
+                  taking.subject, taking.source, micros(taking.until), micros(taking.now),
+                  taking.resource, micros(taking.began_at)}}});
   if (!rows) return Unexpected{rows.error()};
   if (rows->empty()) return std::optional<Case>();
   return std::optional<Case>(case_of(rows->front()));
@@ -145,41 +181,43 @@ Cases::Result<bool> SqlCases::keep_event(const WebhookEvent& event) {
   if (const auto found = find_header(event.response.headers, "Content-Type")) type = *found;
   const Result<Sql::Rows> rows = together(
       {{"INSERT INTO pawl.webhook_events (subject, source, event_id, is_final, happened_at,"
-        " received_at, response_code, response_type, response_body, applied_as)"
+        " received_at, response_code, response_type, response_body, applied_as, scope_id,"
+        " idempotency_key)"
         " VALUES ($1, $2, $3, CAST($4 AS bigint), CAST($5 AS bigint), CAST($6 AS bigint),"
-        " CAST($7 AS bigint), $8, $9, '') ON CONFLICT (subject, source, event_id) DO NOTHING"
+        " CAST($7 AS bigint), $8, $9, '', $10, $11) ON CONFLICT (subject, source, event_id) DO "
+        "NOTHING"
         " RETURNING event_id",
         {event.subject, event.source, event.id, event.is_final ? "1" : "0",
          micros(event.happened_at), micros(event.received_at), number(event.response.status), type,
-         event.response.body.value_or("")}}});
+         event.response.body.value_or(""), event.scope.text, event.key.text}}});
   if (!rows) return Unexpected{rows.error()};
   return !rows->empty();
 }
 
 Cases::Result<std::vector<WebhookEvent>> SqlCases::events_of(const std::string& subject) {
-  const Result<Sql::Rows> rows = sql_->run(
-      "SELECT subject, source, event_id, is_final, happened_at, received_at, response_code,"
-      " response_type, response_body, applied_as FROM pawl.webhook_events WHERE subject = $1"
-      " ORDER BY happened_at, received_at",
-      {subject});
-  if (!rows) return Unexpected{rows.error()};
-  std::vector<WebhookEvent> events;
-  for (const Sql::Row& row : *rows) {
-    Columns columns(row);
-    WebhookEvent event;
-    event.subject = columns.text();
-    event.source = columns.text();
-    event.id = columns.text();
-    event.is_final = columns.number() != 0;
-    event.happened_at = columns.time();
-    event.received_at = columns.time();
-    event.response.status = columns.small();
-    event.response.headers = {{"Content-Type", columns.text()}};
-    event.response.body = columns.text();
-    event.applied_as = columns.text();
-    events.push_back(std::move(event));
-  }
-  return events;
+  return events_in(sql_->run(std::string("SELECT ") + event_columns +
+                                 " FROM pawl.webhook_events WHERE subject = $1"
+                                 " ORDER BY happened_at, received_at",
+                             {subject}));
+}
+
+// Literals, so that both stores see that the partial index is meant.
+Cases::Result<std::vector<WebhookEvent>> SqlCases::waiting_events(Instant now,
+                                                                  std::size_t events_max) {
+  return events_in(sql_->run(std::string("SELECT ") + event_columns +
+                                 " FROM pawl.webhook_events WHERE applied_as = '' AND is_final = 1"
+                                 " AND look_at <= CAST($1 AS bigint)"
+                                 " ORDER BY look_at LIMIT CAST($2 AS bigint)",
+                             {micros(now), number(static_cast<std::int64_t>(events_max))}));
+}
+
+Cases::Result<Done> SqlCases::look_again(const WebhookEvent& event, Instant at) {
+  const Result<Sql::Rows> done =
+      together({{"UPDATE pawl.webhook_events SET look_at = CAST($4 AS bigint)"
+                 " WHERE subject = $1 AND source = $2 AND event_id = $3",
+                 {event.subject, event.source, event.id, micros(at)}}});
+  if (!done) return Unexpected{done.error()};
+  return Done{};
 }
 
 Cases::Result<Done> SqlCases::applied(const WebhookEvent& event, const std::string& as) {
@@ -191,13 +229,12 @@ Cases::Result<Done> SqlCases::applied(const WebhookEvent& event, const std::stri
   return Done{};
 }
 
-Cases::Result<std::vector<Case>> SqlCases::with_news(std::size_t cases_max) {
+Cases::Result<std::vector<Case>> SqlCases::cases_of(const std::string& subject) {
   const Result<Sql::Rows> rows =
       sql_->run(std::string("SELECT ") + case_columns +
-                    " FROM pawl.cases c WHERE c.state <> 'closed' AND EXISTS (SELECT 1 FROM"
-                    " pawl.webhook_events e WHERE e.subject = c.subject AND e.applied_as = ''"
-                    " AND e.is_final = 1) LIMIT CAST($1 AS bigint)",
-                {number(static_cast<std::int64_t>(cases_max))});
+                    " FROM pawl.cases c WHERE c.subject = $1"
+                    " OR (c.resource <> '' AND c.resource = $1) LIMIT 100",
+                {subject});
   if (!rows) return Unexpected{rows.error()};
   std::vector<Case> cases;
   for (const Sql::Row& row : *rows) cases.push_back(case_of(row));
@@ -293,8 +330,22 @@ Cases::Result<std::vector<LateEvidence>> SqlCases::evidence_of(const Scope& scop
 }
 
 Cases::Result<std::vector<ListedKey>> SqlCases::list(Listed which, std::size_t keys_max) {
-  const std::string status =
-      which == Listed::dead ? "unknown" : std::string(to_text(which));  // never from outside
+  if (which != Listed::dead) return list_in(std::string(to_text(which)), "", keys_max);
+  Result<std::vector<ListedKey>> keys = list_in("unknown", " AND c.state = 'dead'", keys_max);
+  if (!keys) return keys;
+  Result<std::vector<ListedKey>> given_up =
+      list_in("failed_retryable", " AND " + sql_->is_async(), keys_max);
+  if (!given_up) return given_up;
+  std::ranges::move(*given_up, std::back_inserter(*keys));
+  std::ranges::stable_sort(*keys, {}, &ListedKey::created_at);
+  if (keys->size() > keys_max) keys->resize(keys_max);
+  return keys;
+}
+
+// `status` and `condition` are ours, never from outside.
+Cases::Result<std::vector<ListedKey>> SqlCases::list_in(const std::string& status,
+                                                        const std::string& condition,
+                                                        std::size_t keys_max) {
   const Result<Sql::Rows> rows = sql_->run(
       "SELECT k.scope_id, k.idempotency_key, k.status, k.route, k.method, k.path, k.attempt, " +
           sql_->micros("k.created_at") + ", k.last_error, c.state, c.attempts, c.last_result " +
@@ -302,8 +353,7 @@ Cases::Result<std::vector<ListedKey>> SqlCases::list(Listed which, std::size_t k
           " LEFT JOIN pawl.cases c ON c.scope_id = k.scope_id"
           " AND c.idempotency_key = k.idempotency_key AND c.fence = k.fence"
           " WHERE k.status = '" +
-          status + "'" + (which == Listed::dead ? " AND c.state = 'dead'" : "") +
-          " ORDER BY k.created_at LIMIT CAST($1 AS bigint)",
+          status + "'" + condition + " ORDER BY k.created_at LIMIT CAST($1 AS bigint)",
       {number(static_cast<std::int64_t>(keys_max))});
   if (!rows) return Unexpected{rows.error()};
   std::vector<ListedKey> keys;
@@ -328,12 +378,63 @@ Cases::Result<std::vector<ListedKey>> SqlCases::list(Listed which, std::size_t k
 }
 
 // The record is the truth: a dead case whose record was settled by its owner is no dead letter.
+Cases::Result<std::vector<KeyRef>> SqlCases::keys_after(const Scope& scope, const Key& key,
+                                                        std::size_t keys_max) {
+  const Result<Sql::Rows> rows = sql_->run(
+      "SELECT k.scope_id, k.idempotency_key, k.fence, k.attempt FROM pawl.keys k"
+      " WHERE (k.scope_id, k.idempotency_key) > ($1, $2)"
+      " ORDER BY k.scope_id, k.idempotency_key LIMIT CAST($3 AS bigint)",
+      {scope.text, key.text, number(static_cast<std::int64_t>(keys_max))});
+  if (!rows) return Unexpected{rows.error()};
+  std::vector<KeyRef> found;
+  for (const Sql::Row& row : *rows) {
+    Columns columns(row);
+    KeyRef one;
+    one.scope.text = columns.text();
+    one.key.text = columns.text();
+    one.fence.number = columns.number();
+    one.attempt = columns.small();
+    found.push_back(std::move(one));
+  }
+  return found;
+}
+
+// There is no index on the key alone, and there are far fewer scopes than keys: from one scope to
+// the next, by the primary key.
+Cases::Result<ScopesOfKey> SqlCases::scopes_of(const Key& key, std::size_t scopes_max) {
+  ScopesOfKey found;
+  std::string after;
+  for (std::size_t seen = 0; seen < scopes_max; ++seen) {
+    const Result<Sql::Rows> rows = sql_->run(
+        "SELECT s.scope_id, (SELECT count(*) FROM pawl.keys k WHERE k.scope_id = s.scope_id"
+        " AND k.idempotency_key = $2) FROM (SELECT min(n.scope_id) AS scope_id FROM pawl.keys n"
+        " WHERE n.scope_id > $1) s",
+        {after, key.text});
+    if (!rows) return Unexpected{rows.error()};
+    if (rows->empty() || !rows->front().front()) return found;
+    Columns columns(rows->front());
+    after = columns.text();
+    if (columns.number() > 0) found.scopes.push_back(Scope{after});
+  }
+  found.whole = false;
+  return found;
+}
+
 Cases::Result<std::size_t> SqlCases::count_dead() {
   const Result<Sql::Rows> rows = sql_->run(
       "SELECT count(*) FROM pawl.cases c JOIN pawl.keys k ON k.scope_id = c.scope_id"
       " AND k.idempotency_key = c.idempotency_key AND k.fence = c.fence"
       " WHERE c.state <> 'closed' AND c.state = 'dead' AND k.status = 'unknown'",
       {});
+  if (!rows) return Unexpected{rows.error()};
+  return static_cast<std::size_t>(Columns(rows->front()).number());
+}
+
+Cases::Result<std::size_t> SqlCases::count_async_dead() {
+  const Result<Sql::Rows> rows =
+      sql_->run("SELECT count(*) " + sql_->keys_in("failed_retryable") +
+                    " WHERE k.status = 'failed_retryable' AND " + sql_->is_async(),
+                {});
   if (!rows) return Unexpected{rows.error()};
   return static_cast<std::size_t>(Columns(rows->front()).number());
 }
@@ -414,26 +515,33 @@ Cases::Result<LedgerPage> SqlCases::ledger_page(const LedgerQuery& query) {
   return page;
 }
 
-Cases::Result<bool> SqlCases::take_comparison(const std::string& source, Instant now,
-                                              Instant until) {
+// By the store's clock: a node whose own is ahead would take what another one is making.
+Cases::Result<bool> SqlCases::take_comparison(const std::string& source, Duration takes_at_most) {
+  // As a parameter: a distributed server takes no function of the time in a conflict's WHERE.
+  const Result<Sql::Rows> told = sql_->run("SELECT " + sql_->now(), {});
+  if (!told) return Unexpected{told.error()};
+  const std::string now = told->front().front().value_or("0");
   const Result<Sql::Rows> rows = sql_->run(
       "INSERT INTO pawl.comparisons AS c (source, next_at, ended_at, result, trouble)"
-      " VALUES ($1, CAST($3 AS bigint), 0, '', '')"
+      " VALUES ($1, CAST($3 AS bigint) + CAST($2 AS bigint), 0, '', '')"
       " ON CONFLICT (source) DO UPDATE SET next_at = excluded.next_at"
-      " WHERE c.next_at <= CAST($2 AS bigint) RETURNING 1",
-      {source, micros(now), micros(until)});
+      " WHERE c.next_at <= CAST($3 AS bigint) RETURNING 1",
+      {source, number(takes_at_most.count()), now});
   if (!rows) return Unexpected{rows.error()};
   return !rows->empty();
 }
 
 // What could not be made to the end leaves the last result as it is.
-Cases::Result<Done> SqlCases::compared(const Comparison& comparison) {
+Cases::Result<Done> SqlCases::compared(const Comparison& comparison, Duration next_in) {
+  const std::string now = sql_->now();
   const Result<Sql::Rows> rows = sql_->run(
-      "UPDATE pawl.comparisons SET next_at = CAST($2 AS bigint), trouble = $5,"
-      " ended_at = CASE WHEN $5 = '' THEN CAST($3 AS bigint) ELSE ended_at END,"
-      " result = CASE WHEN $5 = '' THEN $4 ELSE result END WHERE source = $1 RETURNING 1",
-      {comparison.source, micros(comparison.next_at), micros(comparison.ended_at),
-       comparison.result, comparison.trouble});
+      "UPDATE pawl.comparisons SET next_at = " + now +
+          " + CAST($2 AS bigint), trouble = $4,"
+          " ended_at = CASE WHEN $4 = '' THEN " +
+          now +
+          " ELSE ended_at END,"
+          " result = CASE WHEN $4 = '' THEN $3 ELSE result END WHERE source = $1 RETURNING 1",
+      {comparison.source, number(next_in.count()), comparison.result, comparison.trouble});
   if (!rows) return Unexpected{rows.error()};
   return Done{};
 }
@@ -482,6 +590,8 @@ Cases::Result<bool> SqlCases::purge(const Scope& scope, const Key& key, const Gu
       sql_->run(sql_->audit_insert(), {scope.text, key.text, fence, status, "purged", audit.actor,
                                        audit.action, audit.reason, hex(sha256(parts))});
   if (!written) return Unexpected{written.error()};
+  const Result<Sql::Rows> raised = sql_->run(raise_purge_epoch(*sql_), {});
+  if (!raised) return Unexpected{raised.error()};
   const Result<Sql::Rows> committed = sql_->run("COMMIT", {});
   if (!committed) return Unexpected{committed.error()};
   return true;
@@ -505,6 +615,10 @@ Cases::Result<std::size_t> SqlCases::reap(Instant before) {
     const Result<Sql::Rows> rows = sql_->run(sql, {then});
     if (!rows) return Unexpected{rows.error()};
     gone += rows->size();
+  }
+  if (const std::string tidy = sql_->tidy_dead(); !tidy.empty()) {
+    const Result<Sql::Rows> rows = sql_->run(tidy, {});
+    if (!rows) return Unexpected{rows.error()};
   }
   return gone;
 }

@@ -30,18 +30,35 @@ class Sql {
   virtual Expected<Done, std::string> begin() = 0;
   virtual void disconnect() = 0;
 
+  // SQL that gives the store's time in microseconds.
+  [[nodiscard]] virtual std::string now() const = 0;
   // SQL that gives a column of the older tables as microseconds or as hexadecimal digits.
   [[nodiscard]] virtual std::string micros(const std::string& column) const = 0;
   [[nodiscard]] virtual std::string hexadecimal(const std::string& column) const = 0;
   // Audit rows, and how one is written: key, fence, before, after, actor, action, reason, at, id.
   [[nodiscard]] virtual std::string audit_columns() const = 0;
   [[nodiscard]] virtual std::string audit_insert() const = 0;
-  // When evidence was kept.
+  // When evidence was kept, and an audit entry written; what tells their rows apart.
   [[nodiscard]] virtual std::string evidence_time() const = 0;
+  [[nodiscard]] virtual std::string audit_time() const = 0;
+  [[nodiscard]] virtual std::string trail_id() const = 0;
+  // A parameter of microseconds, as the older tables keep a time.
+  [[nodiscard]] virtual std::string instant(const std::string& parameter) const = 0;
+  // The table of what the store records about itself, and an expression for its schema's version.
+  [[nodiscard]] virtual std::string facts() const = 0;
+  [[nodiscard]] virtual std::string schema_version() const = 0;
   // "FROM ... k": the rows of pawl.keys in this status, found by an index.
   [[nodiscard]] virtual std::string keys_in(const std::string& status) const = 0;
+  // A condition: the record in `k` was accepted on an async route.
+  [[nodiscard]] virtual std::string is_async() const = 0;
+  // A statement that forgets how dead letters were found that are none any more; empty: none is
+  // needed.
+  [[nodiscard]] virtual std::string tidy_dead() const { return {}; }
   [[nodiscard]] virtual std::optional<Headers> decode_headers(std::string_view text) const = 0;
 };
+
+// Every node that sees it empties its caches.
+std::string raise_purge_epoch(const Sql& sql);
 
 class SqlCases : public Cases {
  public:
@@ -53,18 +70,24 @@ class SqlCases : public Cases {
   Result<bool> keep_event(const WebhookEvent& event) override;
   Result<std::vector<WebhookEvent>> events_of(const std::string& subject) override;
   Result<Done> applied(const WebhookEvent& event, const std::string& as) override;
-  Result<std::vector<Case>> with_news(std::size_t cases_max) override;
+  Result<std::vector<WebhookEvent>> waiting_events(Instant now, std::size_t events_max) override;
+  Result<Done> look_again(const WebhookEvent& event, Instant at) override;
+  Result<std::vector<Case>> cases_of(const std::string& subject) override;
   Result<std::optional<Case>> find(const Scope& scope, const Key& key) override;
   Result<std::vector<CaseNote>> notes_of(const Scope& scope, const Key& key) override;
   Result<std::vector<AuditRow>> audit_of(const Scope& scope, const Key& key) override;
   Result<std::vector<LateEvidence>> evidence_of(const Scope& scope, const Key& key) override;
   Result<std::vector<ListedKey>> list(Listed which, std::size_t keys_max) override;
+  Result<std::vector<KeyRef>> keys_after(const Scope& scope, const Key& key,
+                                         std::size_t keys_max) override;
+  Result<ScopesOfKey> scopes_of(const Key& key, std::size_t scopes_max) override;
   Result<std::size_t> count_dead() override;
+  Result<std::size_t> count_async_dead() override;
   Result<std::vector<CaseId>> in_doubt(const std::string& scopes, const std::string& route,
                                        Instant now, std::size_t cases_max) override;
   Result<LedgerPage> ledger_page(const LedgerQuery& query) override;
-  Result<bool> take_comparison(const std::string& source, Instant now, Instant until) override;
-  Result<Done> compared(const Comparison& comparison) override;
+  Result<bool> take_comparison(const std::string& source, Duration takes_at_most) override;
+  Result<Done> compared(const Comparison& comparison, Duration next_in) override;
   Result<std::vector<Comparison>> comparisons() override;
   Result<bool> purge(const Scope& scope, const Key& key, const Guard& expected,
                      const AuditEntry& audit) override;
@@ -72,6 +95,9 @@ class SqlCases : public Cases {
   void disconnect() override { sql_->disconnect(); }
 
  private:
+  Result<std::vector<ListedKey>> list_in(const std::string& status, const std::string& condition,
+                                         std::size_t keys_max);
+
   // Statements that are committed together; the rows are those of the first.
   struct Statement {
     std::string sql;

@@ -50,6 +50,7 @@ Task<Expected<ResponseHead, NoAnswer>> read_answer_head(Stream& stream, bool to_
                                                         std::string& bytes) {
   NoAnswer malformed;
   malformed.trouble = AnswerTrouble::malformed;
+  bool in_step = true;  // no interim answer named a body
   for (int interim = 0; interim <= interim_answers_max; ++interim) {
     const std::optional<HeadTrouble> trouble =
         co_await read_head(stream, answer_limits.head_bytes_max, bytes);
@@ -59,7 +60,11 @@ Task<Expected<ResponseHead, NoAnswer>> read_answer_head(Stream& stream, bool to_
       malformed.why = head.error();
       co_return Unexpected{std::move(malformed)};
     }
-    if (head->status >= 200) co_return std::move(*head);
+    if (head->status >= 200) {
+      if (!in_step) head->keep_alive = false;
+      co_return std::move(*head);
+    }
+    if (!head->keep_alive) in_step = false;
     if (head->status == 101) {
       malformed.why = "101 Switching Protocols was never asked for";
       co_return Unexpected{std::move(malformed)};

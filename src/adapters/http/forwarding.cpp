@@ -60,8 +60,10 @@ bool is_rewritten(std::string_view name) {
          starts_with_word(name, "Pawl-");
 }
 
-bool is_method_override(std::string_view name) {
-  static constexpr std::array names{"X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"};
+bool is_override(std::string_view name) {
+  if (!starts_with_word(name, "X-")) return false;
+  static constexpr std::array names{"X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override",
+                                    "X-Original-URL", "X-Rewrite-URL"};
   return std::ranges::any_of(names, [&](std::string_view known) { return same_word(known, name); });
 }
 
@@ -129,7 +131,7 @@ void append_request(std::string& out, const RequestHead& head, const ForwardOpti
   for (const Field& field : head.fields) {
     if (is_hop_by_hop(field.name, head.connection) || is_rewritten(field.name)) continue;
     if (!options.names_key && same_word(field.name, "Idempotency-Key")) continue;
-    if (options.drops_override && is_method_override(field.name)) continue;
+    if (is_override(field.name)) continue;
     if (same_word(field.name, "X-Forwarded-Proto")) has_proto = true;
     if (bounded_hops && same_word(field.name, "Max-Forwards")) {
       const std::optional<std::uint64_t> hops = read_decimal(field.value);
@@ -197,7 +199,8 @@ void append_answer_head(std::string& out, const Response& response, const Answer
   }
   if (!dated) append_date(out);
   const bool bodiless = response.status == 204 || response.status == 304;
-  if (!bodiless) append_field(out, "Content-Length", std::to_string(response.body.size()));
+  const std::uint64_t length = options.length.value_or(response.body.size());
+  if (!bodiless) append_field(out, "Content-Length", std::to_string(length));
   if (!options.keep_alive) append_field(out, "Connection", "close");
   out += "\r\n";
 }

@@ -20,12 +20,12 @@ struct ForwardOptions {
   std::string_view client;         // its address, for X-Forwarded-For
   std::string_view default_host;   // for an HTTP/1.0 request that named none
   bool names_key = true;           // false: the Idempotency-Key is given in `extra`
-  bool drops_override = false;     // of the method: it would execute something else than was hashed
   const Headers* extra = nullptr;  // added at the end
 };
 
 // Appends the request line and all fields that are forwarded, without framing and without the
-// empty line.
+// empty line. What some upstreams take for another method or path than the request line's is
+// dropped: it would execute something else than was routed and hashed.
 void append_request(std::string& out, const RequestHead& head, const ForwardOptions& options);
 
 // True if the request has passed through `pseudonym` before.
@@ -44,6 +44,7 @@ void append_date(std::string& out);
 // a field on the wire is written: it may have been stored by others, long ago.
 struct AnswerOptions {
   bool keep_alive = true;
+  std::optional<std::uint64_t> length = std::nullopt;  // of a body that is not in the answer
 };
 void append_answer_head(std::string& out, const Response& response, const AnswerOptions& options);
 

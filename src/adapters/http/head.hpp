@@ -51,6 +51,11 @@ struct RequestHead {
   bool expects_continue = false;
 };
 
+// Does one follow, for all that the head says?
+inline bool has_body(const RequestHead& head) {
+  return head.framing == Framing::chunked || (head.framing == Framing::length && head.length > 0);
+}
+
 // A message that is answered by us, after which the connection is closed.
 struct Refusal {
   Problem problem = Problem::bad_request;
@@ -97,7 +102,8 @@ struct ResponseHead {
   bool keep_alive = true;
 };
 
-// `to_head`: it answers a HEAD request, so no body follows whatever the fields say. The error says
+// `to_head`: it answers a HEAD request, so no body follows whatever the fields say. An answer that
+// can have no body and names one all the same does not keep its connection alive. The error says
 // what is wrong with it.
 Expected<ResponseHead, std::string> parse_response_head(std::string_view bytes, bool to_head,
                                                         const HeadLimits& limits);

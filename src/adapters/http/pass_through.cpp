@@ -9,6 +9,8 @@
 namespace pawl::http {
 namespace {
 
+constexpr std::string_view pawl_outcome = "Pawl-Outcome";
+
 using Parts = std::array<std::string_view, 2>;
 
 Passed trouble(Problem problem, int status, std::string detail, Outcome outcome) {
@@ -37,8 +39,10 @@ Passed refused(Refusal refusal) {
 Answered answered(const ResponseHead& answer) {
   Answered answered;
   answered.response.status = answer.status;
-  if (const std::optional<std::string_view> after = find(answer.fields, "Retry-After")) {
-    answered.response.headers.push_back({"Retry-After", std::string(*after)});
+  for (const Field& field : answer.fields) {
+    const bool counts = same_word(field.name, "Retry-After") || same_word(field.name, pawl_outcome);
+    if (!counts) continue;
+    answered.response.headers.push_back({std::string(field.name), std::string(field.value)});
   }
   return answered;
 }
@@ -47,6 +51,17 @@ std::string chunk_head(std::size_t bytes) {
   char text[20];
   const int length = std::snprintf(text, sizeof text, "%zx\r\n", bytes);
   return {text, static_cast<std::size_t>(length)};
+}
+
+// Methods whose body every server expects.
+bool is_usual(std::string_view method) {
+  return method == "POST" || method == "PUT" || method == "PATCH";
+}
+
+// A server that did not expect a body, or refused the request before reading it, may take the body
+// for the next request.
+bool was_surely_read(const RequestHead& head, int status) {
+  return !has_body(head) || (is_usual(head.method) && status < 400);
 }
 
 std::string request_head(const ClientRequest& request, const PassOptions& options,
@@ -58,13 +73,19 @@ std::string request_head(const ClientRequest& request, const PassOptions& option
   forward.client = request.client;
   forward.default_host = default_host;
   append_request(out, request.head, forward);
+  if (!options.request_id.empty()) append_field(out, "Pawl-Request-Id", options.request_id);
   switch (request.head.framing) {
     case Framing::length:
+      if (request.head.length == 0 && !is_usual(request.head.method)) break;
       append_field(out, "Content-Length", std::to_string(request.head.length));
       break;
     case Framing::chunked: append_field(out, "Transfer-Encoding", "chunked"); break;
     case Framing::none:
     case Framing::until_close: break;
+  }
+  // A server that does not read the body ends the connection rather than taking it for a request.
+  if (has_body(request.head) && !is_usual(request.head.method)) {
+    append_field(out, "Connection", "close");
   }
   out += "\r\n";
   return out;
@@ -119,6 +140,7 @@ std::string answer_head(const ResponseHead& answer, ClientRequest& request, bool
   for (const Field& field : answer.fields) {
     if (is_hop_by_hop(field.name, answer.connection)) continue;
     if (same_word(field.name, "Content-Length")) continue;
+    if (same_word(field.name, pawl_outcome)) continue;  // for us, though nobody asked here
     if (same_word(field.name, "Date")) dated = true;
     append_field(out, field.name, field.value);
   }
@@ -238,7 +260,8 @@ Task<Passed> pass(ClientRequest& request, UpstreamPool& pool, const PassOptions&
       passed.outcome = answered(*answer);
     }
     const bool reusable = whole && answer->keep_alive && sent.io == Io::ok &&
-                          copied == Copied::all && upstream->arrived().empty();
+                          copied == Copied::all && upstream->arrived().empty() &&
+                          was_surely_read(request.head, answer->status);
     if (reusable) pool.keep(std::move(upstream));
     co_return passed;
   }

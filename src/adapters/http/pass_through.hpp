@@ -24,6 +24,7 @@ struct PassOptions {
   Duration timeout = std::chrono::seconds(30);  // of the whole exchange, restarted by every piece
   Duration idle_max = std::chrono::seconds(10);
   std::string_view pseudonym;
+  std::string_view request_id;  // told to the upstream; empty: none
   PassWatch* watch = nullptr;
 };
 
@@ -31,7 +32,7 @@ struct PassOptions {
 struct Passed {
   int status = 0;  // as the client saw it; 0: it saw none
   Evidence evidence = Evidence::not_sent;
-  // An answer without its body, and of its fields only Retry-After.
+  // An answer without its body, and of its fields only Retry-After and Pawl-Outcome.
   Outcome outcome = NotSent{};
   std::optional<ProblemDetails> problem;  // not answered yet: the caller tells the client this
 };

@@ -89,9 +89,17 @@ bool is_twin_of_known(std::string_view name) {
   if (std::ranges::none_of(name, is_odd)) return false;
   std::string dashed(name);
   std::ranges::replace_if(dashed, is_odd, '-');
-  static constexpr std::array acted_on{
-      "Content-Length",         "Transfer-Encoding", "Connection",       "Expect", "Upgrade", "Via",
-      "X-HTTP-Method-Override", "X-HTTP-Method",     "X-Method-Override"};
+  static constexpr std::array acted_on{"Content-Length",
+                                       "Transfer-Encoding",
+                                       "Connection",
+                                       "Expect",
+                                       "Upgrade",
+                                       "Via",
+                                       "X-HTTP-Method-Override",
+                                       "X-HTTP-Method",
+                                       "X-Method-Override",
+                                       "X-Original-URL",
+                                       "X-Rewrite-URL"};
   const auto is_it = [&](std::string_view known) { return same_word(known, dashed); };
   return std::ranges::any_of(single_valued, is_it) || std::ranges::any_of(acted_on, is_it) ||
          starts_with_word(dashed, "Pawl-") || starts_with_word(dashed, "X-Forwarded-");

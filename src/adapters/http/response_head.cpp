@@ -45,7 +45,11 @@ Expected<ResponseHead, std::string> parse_response_head(std::string_view bytes, 
   };
   head.keep_alive = head.minor_version == 1 ? !lists("close") : lists("keep-alive");
   const bool bodiless = to_head || head.status < 200 || head.status == 204 || head.status == 304;
-  if (bodiless) return head;
+  if (bodiless) {
+    // Whoever names a body here may send one as well, later: it would be the next one's answer.
+    if (framing->given) head.keep_alive = false;
+    return head;
+  }
   head.framing = framing->given ? framing->framing : Framing::until_close;
   head.length = framing->length;
   if (head.framing == Framing::until_close) head.keep_alive = false;

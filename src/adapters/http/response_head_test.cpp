@@ -91,11 +91,14 @@ TEST(ResponseHead, HasNoBodyWhereHttpAllowsNone) {  // I8
     const auto head = parse(bytes);
     ASSERT_TRUE(head);
     EXPECT_EQ(head->framing, Framing::none) << status;
+    EXPECT_FALSE(head->keep_alive) << "a body may come all the same: " << status;
+    EXPECT_TRUE(parse("HTTP/1.1 " + status + " x\r\n\r\n")->keep_alive) << status;
   }
   const std::string ok = "HTTP/1.1 200 OK" + fields;
   const auto to_head = parse(ok, /*to_head=*/true);
   ASSERT_TRUE(to_head);
   EXPECT_EQ(to_head->framing, Framing::none);
+  EXPECT_FALSE(to_head->keep_alive);
 }
 
 TEST(ResponseHead, EndsWithTheConnectionIfNothingElseSays) {  // I13

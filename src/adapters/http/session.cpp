@@ -91,6 +91,28 @@ Task<void> ClientRequest::answer(const Response& response) {
   stream_.expires_never();
 }
 
+Task<void> ClientRequest::answer_from(const Response& response, const Spool& body) {
+  if (!body_.done()) keep_alive_ = false;
+  AnswerOptions options;
+  options.keep_alive = !will_close();
+  options.length = body.size();
+  std::string first;
+  first.reserve(512);
+  append_answer_head(first, response, options);
+  std::string piece;
+  for (std::uint64_t sent = 0; sent < body.size() && !failed_; sent += piece.size()) {
+    piece.resize(write_bytes_per_timeout);
+    piece.resize(body.read(sent, piece.data(), piece.size()));
+    const std::array<std::string_view, 2> parts{first, piece};
+    stream_.expires_at(stream_.now() + limits_.write_timeout);
+    const Stream::Sent written = co_await stream_.write(parts);
+    // What cannot be read any more is cut off, and the length says so.
+    if (written.io != Io::ok || piece.empty()) failed_ = true;
+    first.clear();
+  }
+  stream_.expires_never();
+}
+
 Session::Session(boost::asio::ip::tcp::socket socket, Deadlines& deadlines, Handler& handler,
                  const SessionLimits& limits, const bool& draining)
     : stream_(std::move(socket), deadlines),

@@ -5,6 +5,7 @@
 
 #include "src/adapters/http/body.hpp"
 #include "src/adapters/http/exchange.hpp"
+#include "src/adapters/http/spool.hpp"
 #include "src/adapters/http/stream.hpp"
 
 namespace pawl::http {
@@ -41,6 +42,8 @@ class ClientRequest {
 
   // The whole answer. Exactly one, or `answered_by_hand` after writing to the stream oneself.
   Task<void> answer(const Response& response);
+  // The same with a body that is not in the answer.
+  Task<void> answer_from(const Response& response, const Spool& body);
   void close_after() { keep_alive_ = false; }
   // A drain that began after the request came ends its connection too, and the client is told.
   [[nodiscard]] bool will_close() const { return !keep_alive_ || !head.keep_alive || draining_; }

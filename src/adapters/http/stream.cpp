@@ -119,6 +119,15 @@ Task<Stream::Sent> Stream::write(std::array<std::string_view, 2> parts) {
 bool Stream::idle_and_alive() {
   if (timed_out_ || begin_ != end_) return false;
   char byte = 0;
+  if (tls_) {
+    // What was decrypted or taken off the socket already is not the kernel's to tell; and what the
+    // kernel has may be TLS's own affair (a session ticket), not an answer.
+    boost::system::error_code error;
+    socket_.non_blocking(true, error);
+    if (error) return false;
+    const std::size_t got = tls_->layer.read_some(net::buffer(&byte, 1), error);
+    return got == 0 && (error == net::error::would_block || error == net::error::try_again);
+  }
   const ssize_t got =
       ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);  // 0: closed; 1: unasked
   return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);

@@ -54,7 +54,11 @@ class Stream final : public Deadlines::Entry {
   // zero: what was encrypted may have left.
   Task<Sent> write(std::array<std::string_view, 2> parts);
 
-  // Is there nothing to read and nobody gone? Asks the kernel, does not wait.
+  // A proper end over TLS was said by the other side, not by whoever is between.
+  [[nodiscard]] bool is_tls() const { return tls_ != nullptr; }
+
+  // Is there nothing to read and nobody gone? Does not wait. If not, the stream is of no use: a
+  // byte may have been taken off it.
   [[nodiscard]] bool idle_and_alive();
   // Has the other side ended it? What has arrived before that is still there.
   [[nodiscard]] bool is_gone();

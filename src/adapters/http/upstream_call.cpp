@@ -2,15 +2,18 @@
 
 #include <algorithm>
 
-#include "src/adapters/http/body.hpp"
+#include "pawl/core/json.hpp"
 #include "src/adapters/http/exchange.hpp"
 #include "src/adapters/http/forwarding.hpp"
+#include "src/adapters/http/syntax.hpp"
 
 namespace pawl::http {
 namespace {
 
-// More than this of one answer is not held in memory for anybody.
-constexpr std::size_t answer_bytes_max = std::size_t{64} << 20;
+// More than this of one answer is put down for nobody.
+constexpr std::uint64_t spool_bytes_max = std::uint64_t{4} << 30;
+// To see whether JSON has come to its end all of it has to be there.
+constexpr std::size_t verified_bytes_max = std::size_t{64} << 20;
 
 Lost lost(Lost::How how, std::string why) { return Lost{how, std::move(why)}; }
 
@@ -29,23 +32,52 @@ Lost lost(const BodyTrouble& trouble) {
   return lost(Lost::How::reset, "the connection ended in the middle of the answer");
 }
 
+bool names_json(const ResponseHead& answer) {
+  const std::optional<std::string_view> field = find(answer.fields, "Content-Type");
+  if (!field) return false;
+  const std::string type = lowered(trimmed(field->substr(0, field->find(';'))));
+  return type == "application/json" || type.ends_with("+json");
+}
+
+// Nothing can be missing at its end. A number has no end of its own: 10 may be the rest of 100.
+bool is_whole_json(const ResponseHead& answer, std::string_view body) {
+  if (!names_json(answer)) return false;
+  const Expected<json::Value, json::Error> document = json::read(body);
+  return document && document->kind != json::Kind::number;
+}
+
+BodyTrouble too_large(std::uint64_t bytes_max) {
+  BodyTrouble trouble;
+  trouble.refusal = body_too_large(bytes_max);
+  return trouble;
+}
+
 }  // namespace
 
 Task<Outcome> UpstreamCall::send(const Record& attempt, SendGate& gate, BootTime deadline) {
-  std::unique_ptr<Stream> stream = pool_.reuse(options_.idle_max);
-  if (!stream) {
-    const BootTime connect_by =
-        std::min(deadline, pool_.deadlines().now() + options_.connect_timeout);
-    auto fresh = co_await pool_.connect(connect_by);
-    if (!fresh) co_return NotSent{fresh.error()};
-    stream = std::move(*fresh);
+  for (;;) {
+    std::unique_ptr<Stream> stream = pool_.reuse(options_.idle_max);
+    const bool fresh = !stream;
+    if (fresh) {
+      const BootTime connect_by =
+          std::min(deadline, pool_.deadlines().now() + options_.connect_timeout);
+      auto connected = co_await pool_.connect(connect_by);
+      if (!connected) co_return NotSent{connected.error()};
+      stream = std::move(*connected);
+    }
+    const bool granted = co_await gate.may_send();
+    if (!granted) {
+      pool_.keep(std::move(stream));
+      co_return NotSent{"too little of the lease was left"};
+    }
+    // What is there before a word was said is nobody's answer: an upstream that has waited long
+    // enough says 408 by itself.
+    if (stream->idle_and_alive()) {
+      stream->expires_at(deadline);
+      co_return co_await exchange(std::move(stream), attempt);
+    }
+    if (fresh) co_return NotSent{"the upstream spoke or hung up before it was asked"};
   }
-  if (!co_await gate.may_send()) {
-    pool_.keep(std::move(stream));
-    co_return NotSent{"too little of the lease was left"};
-  }
-  stream->expires_at(deadline);
-  co_return co_await exchange(std::move(stream), attempt);
 }
 
 Task<Outcome> UpstreamCall::exchange(std::unique_ptr<Stream> stream, const Record& attempt) {
@@ -61,18 +93,56 @@ Task<Outcome> UpstreamCall::exchange(std::unique_ptr<Stream> stream, const Recor
       co_await read_answer_head(*stream, /*to_head=*/false, bytes);
   took_ = pool_.deadlines().now() - sent_at;
   if (!answer) co_return lost(answer.error());
-  BodyReader reader(*stream, answer->framing, answer->length);
-  Expected<std::string, BodyTrouble> body = co_await reader.read_whole(answer_bytes_max);
+  Expected<std::string, BodyTrouble> body = co_await read_body(*stream, *answer);
   took_ = pool_.deadlines().now() - sent_at;
   if (!body) co_return lost(body.error());
+  const bool says_its_end = answer->framing != Framing::until_close || stream->is_tls() ||
+                            options_.until_close == UntilClose::accept;
+  if (!says_its_end && (spool_ || !is_whole_json(*answer, *body))) {
+    co_return lost(Lost::How::reset, "the answer ended with the connection: it may be cut off");
+  }
   Answered answered;
   answered.response.status = answer->status;
   answered.response.headers = end_to_end(*answer);
   answered.response.body = std::move(*body);
-  // Bytes after the answer are nobody's: such a connection is not used again.
-  const bool reusable = answer->keep_alive && sent.io == Io::ok && stream->arrived().empty();
+  answered.withheld = spool_ != nullptr;
+  // Bytes after the answer are nobody's, and a body that may not have been read would be taken for
+  // the next request: such a connection is not used again.
+  const bool body_was_read = writer_.body().empty() || answer->status < 400;
+  const bool reusable =
+      answer->keep_alive && sent.io == Io::ok && stream->arrived().empty() && body_was_read;
   if (reusable) pool_.keep(std::move(stream));
   co_return answered;
+}
+
+// In memory as far as that goes; the whole of a larger one in the spool.
+Task<Expected<std::string, BodyTrouble>> UpstreamCall::read_body(Stream& stream,
+                                                                 const ResponseHead& answer) {
+  BodyReader reader(stream, answer.framing, answer.length);
+  std::size_t held_max = options_.held_bytes_max;
+  const bool verifies = answer.framing == Framing::until_close &&
+                        options_.until_close == UntilClose::verify && names_json(answer);
+  if (verifies) held_max = std::max(held_max, verified_bytes_max);
+  const bool fits = answer.framing == Framing::none ||
+                    (answer.framing == Framing::length && answer.length <= held_max);
+  if (fits || options_.large == Large::refused) co_return co_await reader.read_whole(held_max);
+  std::string held;
+  for (;;) {
+    const Expected<std::string_view, BodyTrouble> piece = co_await reader.next();
+    if (!piece) co_return Unexpected{piece.error()};
+    if (piece->empty()) co_return held;
+    if (!spool_ && piece->size() > held_max - held.size()) {
+      spool_ = std::make_shared<Spool>();
+      spool_->append(held);
+      held = {};
+    }
+    if (!spool_) {
+      held.append(*piece);
+      continue;
+    }
+    if (spool_->size() > spool_bytes_max) co_return Unexpected{too_large(spool_bytes_max)};
+    spool_->append(*piece);
+  }
 }
 
 }  // namespace pawl::http

@@ -1,16 +1,34 @@
 // One guarded request to the upstream: sent once, with evidence of how far it got.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "pawl/ports/upstream.hpp"
+#include "src/adapters/http/body.hpp"
+#include "src/adapters/http/spool.hpp"
 #include "src/adapters/http/upstream_pool.hpp"
 
 namespace pawl::http {
 
+// What is made of an answer that ends with its connection, where nothing says that it is whole.
+enum class UntilClose {
+  verify,  // no answer, unless it is JSON that has an end, or the end was said over TLS
+  accept,  // whole, if the connection ended in order
+};
+
+// What is made of an answer that is larger than `held_bytes_max`.
+enum class Large {
+  refused,  // no answer
+  spooled,  // read to its end; `spool` has its body
+};
+
 struct CallOptions {
   Duration connect_timeout = std::chrono::seconds(5);
   Duration idle_max = std::chrono::seconds(1);  // a kept connection may have been idle this long
+  UntilClose until_close = UntilClose::verify;
+  Large large = Large::refused;
+  std::size_t held_bytes_max = std::size_t{64} << 20;
 };
 
 // What is sent, given the attempt it is sent under: its fields may name the fence.
@@ -32,12 +50,17 @@ class UpstreamCall final : public Upstream {
   // When the first byte went out and how long the answer took; zero if none did.
   [[nodiscard]] Duration took() const { return took_; }
 
+  // The body of an answer that is `withheld`.
+  [[nodiscard]] std::shared_ptr<const Spool> spool() const { return spool_; }
+
  private:
   Task<Outcome> exchange(std::unique_ptr<Stream> stream, const Record& attempt);
+  Task<Expected<std::string, BodyTrouble>> read_body(Stream& stream, const ResponseHead& answer);
 
   UpstreamPool& pool_;
   RequestWriter& writer_;
   CallOptions options_;
+  std::shared_ptr<Spool> spool_;
   Duration took_{0};
 };
 

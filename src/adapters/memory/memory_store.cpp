@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "pawl/core/check.hpp"
+#include "pawl/core/half_done.hpp"
+#include "pawl/core/outcome.hpp"
 
 namespace pawl::memory {
 namespace {
@@ -26,7 +28,7 @@ Task<std::vector<StoreResult<Written>>> MemoryStore::insert_or_read(std::vector<
     const Identity identity{record.scope, record.key};
     const auto [row, inserted] = records_.try_emplace(identity, record);
     const bool mine = inserted || is_own_write(row->second, record);
-    results.emplace_back(Written{mine, share(row->second), clock_()});
+    results.emplace_back(Written{mine, share(row->second), clock_(), purge_epoch_});
   }
   co_return results;
 }
@@ -38,15 +40,15 @@ Task<std::vector<StoreResult<Written>>> MemoryStore::replace(std::vector<Replace
     check_writable(change.next);
     const auto row = records_.find({change.next.scope, change.next.key});
     if (row == records_.end()) {
-      results.emplace_back(Written{false, nullptr, clock_()});
+      results.emplace_back(Written{false, nullptr, clock_(), purge_epoch_});
       continue;
     }
     if (holds(change.expected, row->second)) {
       row->second = change.next;
       if (change.audit) audit_.emplace_back(change.next.key, *change.audit);
     }
-    results.emplace_back(
-        Written{is_own_write(row->second, change.next), share(row->second), clock_()});
+    results.emplace_back(Written{is_own_write(row->second, change.next), share(row->second),
+                                 clock_(), purge_epoch_});
   }
   co_return results;
 }
@@ -70,9 +72,16 @@ Task<StoreResult<std::optional<Record>>> MemoryStore::find(Scope scope, Key key)
   co_return std::optional<Record>{row->second};
 }
 
-Task<StoreResult<Instant>> MemoryStore::time() {
+Task<StoreResult<StoreClock>> MemoryStore::time() {
   const std::lock_guard lock(mutex_);
-  co_return clock_();
+  co_return StoreClock{clock_(), purge_epoch_};
+}
+
+bool MemoryStore::purge(const Scope& scope, const Key& key) {
+  const std::lock_guard lock(mutex_);
+  if (records_.erase({scope, key}) == 0) return false;
+  ++purge_epoch_;
+  return true;
 }
 
 template <class Condition, class Time>
@@ -100,7 +109,8 @@ Task<StoreResult<std::vector<Record>>> MemoryStore::past_retention(PassQuery que
       query,
       [](const Record& record) {
         const Status status = status_of(record);
-        return status != Status::in_progress && status != Status::unknown;
+        const bool kept = is_half_done(record) || is_dead_letter(record);
+        return status != Status::in_progress && status != Status::unknown && !kept;
       },
       [](const Record& record) { return record.expires_at; });
 }
@@ -114,7 +124,19 @@ Task<StoreResult<std::vector<Record>>> MemoryStore::undetermined(PassQuery query
 Task<StoreResult<std::vector<Record>>> MemoryStore::pending(PassQuery query) {
   co_return page(
       query, [](const Record& record) { return status_of(record) == Status::pending; },
-      [](const Record& record) { return record.created_at; });
+      [](const Record& record) {
+        const Instant not_before = std::get<Pending>(record.state).not_before;
+        return not_before == Instant{} ? record.created_at : not_before;
+      });
+}
+
+Task<StoreResult<std::size_t>> MemoryStore::count_active(Scope scope, std::size_t up_to) {
+  std::size_t active = 0;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [identity, record] : records_) {
+    if (record.scope == scope && is_open(record)) ++active;
+  }
+  co_return std::min(active, up_to);
 }
 
 Task<StoreResult<Done>> MemoryStore::keep_evidence(LateEvidence evidence) {
@@ -122,6 +144,15 @@ Task<StoreResult<Done>> MemoryStore::keep_evidence(LateEvidence evidence) {
   // Asked again after a lost acknowledgement: once is enough.
   if (std::ranges::find(evidence_, evidence) == evidence_.end()) evidence_.push_back(evidence);
   co_return Done{};
+}
+
+void MemoryStore::put_back(std::vector<Record> records) {
+  const std::lock_guard lock(mutex_);
+  records_.clear();
+  for (Record& record : records) {
+    Identity identity{record.scope, record.key};
+    records_.insert_or_assign(std::move(identity), std::move(record));
+  }
 }
 
 std::vector<Record> MemoryStore::records() const {

@@ -20,12 +20,18 @@ class MemoryStore final : public Store {
   Task<std::vector<StoreResult<Written>>> replace(std::vector<Replacement> batch) override;
   Task<StoreResult<std::vector<bool>>> erase(std::vector<Erasure> batch) override;
   Task<StoreResult<std::optional<Record>>> find(Scope scope, Key key) override;
-  Task<StoreResult<Instant>> time() override;
+  Task<StoreResult<StoreClock>> time() override;
   Task<StoreResult<std::vector<Record>>> lapsed(PassQuery query) override;
   Task<StoreResult<std::vector<Record>>> past_retention(PassQuery query) override;
   Task<StoreResult<std::vector<Record>>> undetermined(PassQuery query) override;
   Task<StoreResult<std::vector<Record>>> pending(PassQuery query) override;
+  Task<StoreResult<std::size_t>> count_active(Scope scope, std::size_t up_to) override;
   Task<StoreResult<Done>> keep_evidence(LateEvidence evidence) override;
+
+  // As an operator's purge: the record is forgotten, and every node is told.
+  bool purge(const Scope& scope, const Key& key);
+  // Puts these in place of everything: a backup.
+  void put_back(std::vector<Record> records);
 
   // What a test wants to see. Copies, taken under the lock.
   [[nodiscard]] std::vector<Record> records() const;
@@ -41,6 +47,7 @@ class MemoryStore final : public Store {
   std::function<Instant()> clock_;
   mutable std::mutex mutex_;
   std::map<Identity, Record> records_;
+  std::int64_t purge_epoch_ = 1;
   std::vector<LateEvidence> evidence_;
   std::vector<std::pair<Key, AuditEntry>> audit_;
 };

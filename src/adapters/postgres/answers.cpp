@@ -7,7 +7,8 @@
 namespace pawl::postgres {
 namespace {
 
-constexpr std::size_t clock_field = 9;
+constexpr std::size_t clock_field = 10;
+constexpr std::size_t epoch_field = 11;
 
 // As written by this caller, now or in an earlier try.
 bool is_own_write(const Record& current, const Record& written) {
@@ -25,9 +26,9 @@ bool needs_whole_write(const Write& write, const Record& current) {
 }
 
 StoreResult<Written> written(const Write& write, const std::optional<Record>& current,
-                             Instant now) {
+                             StoreClock now) {
   if (!current) return Unexpected{StoreError::unreadable};
-  return Written{is_own_write(*current, write.next), share(*current), now};
+  return Written{is_own_write(*current, write.next), share(*current), now.now, now.purge_epoch};
 }
 
 }  // namespace
@@ -41,13 +42,14 @@ Found read_records(const Rows& rows) {
   return found;
 }
 
-Instant store_time(const std::vector<Rows>& results) {
-  const std::optional<Instant> now = read_instant(results.at(0).text(0, clock_field));
+StoreClock store_clock(const std::vector<Rows>& results) {
+  const Rows& begun = results.at(0);
+  const std::optional<Instant> now = read_instant(begun.text(0, clock_field));
   PAWL_CHECK(now.has_value());
-  return *now;
+  return StoreClock{*now, read_int64(begun.text(0, epoch_field)).value_or(0)};
 }
 
-Writes answer(const Writes& batch, Instant now, std::span<const Rows> results) {
+Writes answer(const Writes& batch, StoreClock now, std::span<const Rows> results) {
   const bool inserting = batch.front()->kind == WriteKind::insert;
   std::map<std::string, std::string> done;  // identity, and whose record it was
   for (int row = 0; row < results[0].count(); ++row) {
@@ -63,7 +65,7 @@ Writes answer(const Writes& batch, Instant now, std::span<const Rows> results) {
       SharedRecord& first = as_written[write->identity];
       const bool mine = !first || is_own_write(*first, write->next);
       if (!first) first = share(std::move(write->next));
-      write->answer(Written{mine, first, now});
+      write->answer(Written{mine, first, now.now, now.purge_epoch});
     } else {
       unclear.push_back(write);
     }
@@ -72,7 +74,7 @@ Writes answer(const Writes& batch, Instant now, std::span<const Rows> results) {
 }
 
 Writes answer_again(const Writes& writes, const std::vector<Rows>& results) {
-  const Instant now = store_time(results);
+  const StoreClock now = store_clock(results);
   const Found found = read_records(results.at(1));
   Writes again;
   for (const auto& write : writes) {
@@ -82,7 +84,7 @@ Writes answer_again(const Writes& writes, const std::vector<Rows>& results) {
       if (write->kind == WriteKind::insert) {
         again.push_back(write);
       } else {
-        write->answer(Written{false, nullptr, now});
+        write->answer(Written{false, nullptr, now.now, now.purge_epoch});
       }
     } else if (row->second && needs_whole_write(*write, *row->second)) {
       again.push_back(write);

@@ -37,9 +37,14 @@ std::optional<Instant> due_at(const Record& record) {
   switch (status_of(record)) {
     case Status::in_progress: return std::get<InProgress>(record.state).locked_until;
     case Status::unknown: return std::get<Unknown>(record.state).reconcile_after;
-    case Status::pending: return record.created_at;
+    case Status::pending: {
+      const Instant not_before = std::get<Pending>(record.state).not_before;
+      return not_before == Instant{} ? record.created_at : not_before;
+    }
+    case Status::failed_retryable:  // no pass, but whoever lists the dead letters
+      if (is_dead_letter(record)) return record.created_at;
+      break;
     case Status::completed:
-    case Status::failed_retryable:
     case Status::expired: break;
   }
   return std::nullopt;

@@ -17,7 +17,7 @@ std::vector<Query> statements_for(const Writes& batch, std::int64_t note_id, boo
 // Gives each write of the batch its answer, as far as the results say it. Returned is what has to
 // be read first: insertions whose key was taken, replacements that missed.
 // `results`: of the statements of that kind, in their order.
-Writes answer(const Writes& batch, Instant now, std::span<const Rows> results);
+Writes answer(const Writes& batch, StoreClock now, std::span<const Rows> results);
 
 // A sorted batch, parted by kind.
 std::vector<Writes> by_kind(const Writes& batch);
@@ -33,8 +33,8 @@ Found read_records(const Rows& rows);
 
 Query find_query(const std::vector<std::pair<Scope, Key>>& keys);
 
-// The clock as `begin` brought it back, the first result of every exchange.
-Instant store_time(const std::vector<Rows>& results);
+// The clock and the purge epoch as `begin` brought them back, the first result of every exchange.
+StoreClock store_clock(const std::vector<Rows>& results);
 
 // A guard as the statements take it: three arrays.
 std::vector<Parameter> guard_parameters(const std::vector<Guard>& guards);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "pawl/core/expected.hpp"
-#include "src/adapters/postgres/options.hpp"
+#include "src/adapters/postgres/link.hpp"
 
 namespace pawl::postgres {
 
@@ -41,7 +41,8 @@ class BlockingSession {
   using Parameters = std::vector<std::optional<std::string>>;
   using Answer = Expected<TextRows, std::string>;
 
-  // One statement by itself. Any error ends the connection, and with it any transaction.
+  // One statement by itself, or in the transaction that `begin` began. Any error ends the
+  // connection, and with it any transaction. A commit that a failover may still lose is an error.
   Answer run(const char* sql, const Parameters& parameters = {});
 
   // A transaction that is durable when `commit` has returned; it works behind a pooler too.
@@ -49,16 +50,16 @@ class BlockingSession {
   Answer commit() { return run("COMMIT"); }
   void roll_back() { static_cast<void>(run("ROLLBACK")); }
 
-  void disconnect() { connection_.reset(); }
+  void disconnect() { session_.reset(); }
 
  private:
   std::optional<std::string> ready();
+  Answer send(const char* sql, const Parameters& parameters);
   Answer failed(std::string why);
 
   const std::string url_;
   const Options options_;
-  std::unique_ptr<PGconn, decltype(&PQfinish)> connection_{nullptr, PQfinish};
-  std::string synchronous_commit_;
+  std::optional<Established> session_;
 };
 
 }  // namespace pawl::postgres

@@ -1,6 +1,6 @@
 #include "src/adapters/postgres/cases.hpp"
 
-#include "src/adapters/cases/sql_cases.hpp"
+#include "src/adapters/cases/sql_upkeep.hpp"
 #include "src/adapters/postgres/blocking.hpp"
 #include "src/adapters/postgres/row.hpp"
 
@@ -51,11 +51,28 @@ class PostgresSql final : public cases::Sql {
            " $8, decode($9, 'hex'), now()) ON CONFLICT (scope_id, id) DO NOTHING";
   }
   [[nodiscard]] std::string evidence_time() const override { return "recorded_at"; }
+  [[nodiscard]] std::string audit_time() const override { return "recorded_at"; }
+  [[nodiscard]] std::string trail_id() const override { return "scope_id, id"; }
+  [[nodiscard]] std::string instant(const std::string& parameter) const override {
+    return "(timestamptz 'epoch' + CAST(" + parameter + " AS bigint) * interval '1 microsecond')";
+  }
+  [[nodiscard]] std::string now() const override { return micros("now()"); }
+  [[nodiscard]] std::string facts() const override { return "pawl.facts"; }
+  [[nodiscard]] std::string schema_version() const override {
+    return "max(version) FROM pawl.schema_migrations";
+  }
   // The notes name every key in such a status; the table has no index on it.
   [[nodiscard]] std::string keys_in(const std::string& status) const override {
     return "FROM (SELECT DISTINCT d.scope_id, unnest(d.idempotency_keys) COLLATE \"C\""
            " AS idempotency_key FROM pawl.due d WHERE d.kind = '" +
            status + "') n JOIN pawl.keys k USING (scope_id, idempotency_key)";
+  }
+  [[nodiscard]] std::string is_async() const override { return "k.policy ->> 'mode' = 'async'"; }
+  [[nodiscard]] std::string tidy_dead() const override {
+    return "DELETE FROM pawl.due d WHERE d.kind = 'failed_retryable' AND NOT EXISTS (SELECT 1 FROM"
+           " unnest(d.idempotency_keys) AS n(idempotency_key) JOIN pawl.keys k"
+           " ON k.scope_id = d.scope_id AND k.idempotency_key = n.idempotency_key COLLATE \"C\""
+           " WHERE k.status = 'failed_retryable')";
   }
   [[nodiscard]] std::optional<Headers> decode_headers(std::string_view text) const override {
     return text.empty() ? Headers{} : postgres::decode_headers(text);
@@ -69,6 +86,10 @@ class PostgresSql final : public cases::Sql {
 
 std::unique_ptr<Cases> cases_in(std::string url, Options options) {
   return std::make_unique<cases::SqlCases>(std::make_unique<PostgresSql>(std::move(url), options));
+}
+
+std::unique_ptr<Upkeep> upkeep_in(std::string url, Options options) {
+  return std::make_unique<cases::SqlUpkeep>(std::make_unique<PostgresSql>(std::move(url), options));
 }
 
 }  // namespace pawl::postgres

@@ -20,10 +20,8 @@ constexpr std::size_t words_max = 10'000;
 constexpr int reconnect_milliseconds = 1000;
 constexpr int for_ever = -1;
 
-using Result = std::unique_ptr<PGresult, decltype(&PQclear)>;
-
-bool run(PGconn* connection, const char* sql) {
-  const Result result(PQexec(connection, sql), PQclear);
+bool run(PGconn* connection, const char* sql, Until until) {
+  const Result result = ask(connection, sql, until);
   return PQresultStatus(result.get()) == PGRES_COMMAND_OK;
 }
 
@@ -98,8 +96,8 @@ bool Channel::converse() {
   PGconn* connection = established->connection.get();
   if (!take_socket(PQsocket(connection))) return true;
   // A hint need not survive a crash: no commit of one waits for a disk.
-  bool sound = run(connection, "SET synchronous_commit = off") &&
-               run(connection, ("LISTEN " + name_).c_str());
+  bool sound = run(connection, "SET synchronous_commit = off", by_then()) &&
+               run(connection, ("LISTEN " + name_).c_str(), by_then());
   while (sound && !stopping()) {
     speak(connection);
     listen(connection);  // afterwards: what arrived with the answer is read from no socket again
@@ -109,6 +107,10 @@ bool Channel::converse() {
   }
   take_socket(-1);  // before the number is another's
   return true;
+}
+
+Until Channel::by_then() const {
+  return std::chrono::steady_clock::now() + options_.operation_timeout;
 }
 
 void Channel::speak(PGconn* connection) {
@@ -126,8 +128,13 @@ void Channel::speak(PGconn* connection) {
   const int binary = 1;
   const Oid type = parameter.type;
   const std::string sql = "SELECT pg_notify('" + name_ + "', word) FROM unnest($1::text[]) AS word";
-  const Result result(
-      PQexecParams(connection, sql.c_str(), 1, &type, &value, &length, &binary, binary), PQclear);
+  const Values given{.count = 1,
+                     .types = &type,
+                     .values = &value,
+                     .lengths = &length,
+                     .formats = &binary,
+                     .result_format = binary};
+  const Result result = ask(connection, sql.c_str(), given, by_then());
 }
 
 void Channel::listen(PGconn* connection) {

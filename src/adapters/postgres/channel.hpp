@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "src/adapters/postgres/ask.hpp"
 #include "src/adapters/postgres/options.hpp"
 
 namespace pawl::postgres {
@@ -34,6 +35,7 @@ class Channel {
   void loop();
   // False: not here (a pooler), so do not try again.
   bool converse();
+  [[nodiscard]] Until by_then() const;
   void speak(PGconn* connection);
   void listen(PGconn* connection);
   void wait(int milliseconds, int socket);

@@ -9,6 +9,9 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "pawl/core/check.hpp"
+#include "src/adapters/postgres/ask.hpp"
+#include "src/adapters/postgres/doubts.hpp"
+#include "src/adapters/postgres/options.hpp"
 
 namespace pawl::postgres {
 namespace {
@@ -36,13 +39,15 @@ std::optional<std::string_view> Rows::field(int row, std::size_t column) const {
 
 // Asio gets a descriptor of its own. libpq closes its socket by itself when the connection breaks;
 // the number may then be another connection's before we let go of it.
-Connection::Connection(net::any_io_executor executor, PGconn* connection, SessionFacts facts,
+Connection::Connection(net::any_io_executor executor, Established established,
                        const Statements& statements)
     : socket_(executor),
       timer_(executor),
-      connection_(connection, PQfinish),
-      facts_(std::move(facts)),
+      notices_(std::move(established.notices)),
+      connection_(std::move(established.connection)),
+      facts_(std::move(established.facts)),
       statements_(statements) {
+  PGconn* const connection = connection_.get();
   const int own = ::fcntl(PQsocket(connection), F_DUPFD_CLOEXEC, 0);
   boost::system::error_code error;
   if (own >= 0) socket_.assign(own, error);
@@ -60,7 +65,7 @@ bool Connection::alive() {
   return usable_;
 }
 
-bool Connection::send(const Query& query) {
+bool Connection::send(const Query& query, bool for_caller) {
   std::vector<TypeId> types;
   std::vector<const char*> values;
   std::vector<int> lengths;
@@ -75,20 +80,20 @@ bool Connection::send(const Query& query) {
   const Statement& statement = statements_[query.statement];
   PGconn* connection = connection_.get();
   if (!facts_.direct) {
-    expected_.emplace_back(std::nullopt);
+    expected_.push_back({std::nullopt, for_caller});
     return PQsendQueryParams(connection, statement.sql.c_str(), count, types.data(), values.data(),
                              lengths.data(), formats.data(), binary) == 1;
   }
-  const bool on_its_way =
-      std::ranges::find(expected_, std::optional(query.statement)) != expected_.end();
+  const bool on_its_way = std::ranges::find(expected_, std::optional(query.statement),
+                                            &Awaited::parsed) != expected_.end();
   if (!prepared_.test(static_cast<std::size_t>(query.statement)) && !on_its_way) {
-    expected_.emplace_back(query.statement);
+    expected_.push_back({query.statement, false});
     if (PQsendPrepare(connection, statement.name.c_str(), statement.sql.c_str(), count,
                       types.data()) != 1) {
       return false;
     }
   }
-  expected_.emplace_back(std::nullopt);
+  expected_.push_back({std::nullopt, for_caller});
   return PQsendQueryPrepared(connection, statement.name.c_str(), count, values.data(),
                              lengths.data(), formats.data(), binary) == 1;
 }
@@ -145,6 +150,7 @@ void Connection::arm(Deadline deadline) {
 Expected<std::vector<Rows>, Failure> Connection::broken(const char* why) {
   usable_ = false;
   timer_.cancel();
+  ++doubts();
   const std::string said = PQerrorMessage(connection_.get());
   return Unexpected{Failure{Failure::Kind::broken, {}, said.empty() ? why : said, false}};
 }
@@ -161,7 +167,7 @@ Expected<std::vector<Rows>, Failure> Connection::refused(PGresult* error) {
   // It was the primary once. The next connection is looked for from scratch.
   if (is(sqlstate, "25006")) usable_ = false;
   return Unexpected{Failure{Failure::Kind::refused, sqlstate == nullptr ? "" : sqlstate,
-                            PQresultErrorMessage(error), send_again}};
+                            refusal(connection_.get(), error), send_again}};
 }
 
 // The settings that every batch needs. Behind a pooler they are made anew for each transaction; on
@@ -169,7 +175,8 @@ Expected<std::vector<Rows>, Failure> Connection::refused(PGresult* error) {
 Query Connection::beginning() const {
   if (settings_stay_) return Query{StatementId::clock, {}};
   return Query{facts_.direct ? StatementId::begin_all : StatementId::begin,
-               {text_parameter(lock_timeout), text_parameter(facts_.synchronous_commit)}};
+               {text_parameter(lock_timeout), text_parameter(facts_.synchronous_commit),
+                text_parameter(search_path)}};
 }
 
 Task<Expected<std::vector<Rows>, Failure>> Connection::exchange(std::vector<Query> queries,
@@ -181,7 +188,12 @@ Task<Expected<std::vector<Rows>, Failure>> Connection::exchange(std::vector<Quer
     co_return Reply(Unexpected{Failure{Failure::Kind::not_sent, {}, said, false}});
   }
   expected_.clear();
+  notices_->wait_cancelled = false;
+  const std::uint64_t doubts_before = doubts();
+  const bool has_standbys = facts_.has_standbys || has_waited_for_standby();
+  const bool doubtful = has_standbys && doubts_settled_ != doubts_before;
   bool sent = send(beginning());
+  if (doubtful) sent = sent && send({StatementId::barrier, {}}, false);
   for (const Query& query : queries) sent = sent && send(query);
   sent = sent && PQpipelineSync(connection_.get()) == 1;
   if (!sent) co_return broken("could not send");
@@ -198,18 +210,17 @@ Task<Expected<std::vector<Rows>, Failure>> Connection::exchange(std::vector<Quer
       case PGRES_TUPLES_OK:
       case PGRES_COMMAND_OK: {
         PAWL_CHECK(position < expected_.size());
-        const std::optional<StatementId> parsed = expected_[position++];
-        if (parsed) {
-          prepared_.set(static_cast<std::size_t>(*parsed));
-        } else {
-          rows.push_back(std::move(owned));
-        }
+        const Awaited& of = expected_[position++];
+        if (of.parsed) prepared_.set(static_cast<std::size_t>(*of.parsed));
+        if (of.for_caller) rows.push_back(std::move(owned));
         break;
       }
       case PGRES_PIPELINE_SYNC:
         timer_.cancel();
         ++exchanges_;  // a timer that has just fired means nothing any more
+        if (notices_->wait_cancelled) co_return broken(wait_cancelled_text);
         if (failure) co_return Reply(Unexpected{std::move(*failure)});
+        doubts_settled_ = doubts_before;
         settings_stay_ = facts_.direct;  // committed: no rollback takes them back
         co_return Reply(std::move(rows));
       case PGRES_PIPELINE_ABORTED: break;
@@ -218,7 +229,10 @@ Task<Expected<std::vector<Rows>, Failure>> Connection::exchange(std::vector<Quer
         failure = refused(result).error();
         // Everything had been done and the commit itself failed: on a distributed server that may
         // leave it in doubt.
-        if (position == expected_.size()) failure->kind = Failure::Kind::broken;
+        if (position == expected_.size()) {
+          failure->kind = Failure::Kind::broken;
+          ++doubts();
+        }
     }
   }
 }

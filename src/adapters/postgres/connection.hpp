@@ -7,6 +7,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 
 #include "pawl/core/expected.hpp"
 #include "pawl/ports/task.hpp"
+#include "src/adapters/postgres/notices.hpp"
 #include "src/adapters/postgres/statements.hpp"
 #include "src/adapters/postgres/wire.hpp"
 
@@ -58,12 +60,19 @@ struct Failure {
 struct SessionFacts {
   bool direct = false;  // nothing in between: prepared statements stay where they were made
   std::string synchronous_commit = "on";
+  bool has_standbys = false;  // a commit waits for another server
+};
+
+struct Established {
+  std::unique_ptr<Notices> notices;  // outlives the connection, which writes to it
+  std::unique_ptr<PGconn, decltype(&PQfinish)> connection{nullptr, PQfinish};
+  SessionFacts facts;
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  // Takes over a connection that is established and idle.
-  Connection(boost::asio::any_io_executor executor, PGconn* connection, SessionFacts facts,
+  // Takes over a connection that is idle.
+  Connection(boost::asio::any_io_executor executor, Established established,
              const Statements& statements);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -78,7 +87,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
  private:
   [[nodiscard]] Query beginning() const;
-  bool send(const Query& query);
+  // What a result belongs to.
+  struct Awaited {
+    std::optional<StatementId> parsed;  // a statement being prepared; else its rows
+    bool for_caller = true;
+  };
+  bool send(const Query& query, bool for_caller = true);
   Task<bool> flush();
   Task<PGresult*> next_result();
   Task<bool> wait_readable();
@@ -88,15 +102,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   boost::asio::posix::stream_descriptor socket_;
   boost::asio::steady_timer timer_;
+  std::unique_ptr<Notices> notices_;
   std::unique_ptr<PGconn, decltype(&PQfinish)> connection_;
   SessionFacts facts_;
   const Statements& statements_;
-  // What the results of this exchange belong to, in order: a statement being prepared, or its rows.
-  std::vector<std::optional<StatementId>> expected_;
+  std::vector<Awaited> expected_;  // of this exchange, in order
   std::uint64_t exchanges_ = 0;
   bool overdue_ = false;  // this exchange: its deadline has passed
   std::bitset<statements_count> prepared_;
-  bool settings_stay_ = false;  // made for the session, not for each transaction
+  std::uint64_t doubts_settled_ = 0;  // all up to this one: see doubts.hpp
+  bool settings_stay_ = false;        // made for the session, not for each transaction
   bool usable_ = true;
 };
 

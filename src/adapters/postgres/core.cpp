@@ -236,11 +236,22 @@ Task<void> PostgresStore::Core::read_all() {
   }
 }
 
-Task<StoreResult<Instant>> PostgresStore::Core::time() {
+Task<StoreResult<StoreClock>> PostgresStore::Core::time() {
   std::vector<Query> nothing;
   const Session::Reply reply = co_await reader_.exchange(std::move(nothing));
-  if (!reply) co_return StoreResult<Instant>(Unexpected{StoreError::unavailable});
-  co_return store_time(*reply);
+  if (!reply) co_return StoreResult<StoreClock>(Unexpected{StoreError::unavailable});
+  co_return store_clock(*reply);
+}
+
+Task<StoreResult<std::size_t>> PostgresStore::Core::count_active(Scope scope, std::size_t up_to) {
+  Query query{StatementId::count_active,
+              {text_parameter(scope.text), int64_parameter(static_cast<std::int64_t>(up_to))}};
+  std::vector<Query> queries;
+  queries.push_back(std::move(query));
+  const Session::Reply reply = co_await reader_.exchange(std::move(queries));
+  if (!reply) co_return StoreResult<std::size_t>(Unexpected{StoreError::unavailable});
+  const std::optional<std::int64_t> count = read_int64(reply->at(1).text(0, 0));
+  co_return static_cast<std::size_t>(count.value_or(0));
 }
 
 Task<StoreResult<Done>> PostgresStore::Core::keep_evidence(LateEvidence evidence) {

@@ -30,7 +30,8 @@ class PostgresStore::Core {
   Task<std::vector<StoreResult<Written>>> replace(std::vector<Replacement> batch);
   // These run on `executor()`.
   Task<StoreResult<std::optional<Record>>> find(Scope scope, Key key);
-  Task<StoreResult<Instant>> time();
+  Task<StoreResult<StoreClock>> time();
+  Task<StoreResult<std::size_t>> count_active(Scope scope, std::size_t up_to);
   Task<StoreResult<Done>> keep_evidence(LateEvidence evidence);
   Passes& passes() { return passes_; }
 

@@ -123,39 +123,63 @@ Task<StoreResult<Done>> Passes::tidy(Status kind, const std::vector<Note>& notes
   co_return StoreResult<Done>(Done{});
 }
 
-Task<Passes::Page> Passes::due(Status kind, PassQuery query) {
-  const Deadline deadline = end_of_pass(session_);
-  std::map<std::string, Candidate> wanted;  // by identity: several notes may lead to one row
-  Note last;
-  last.due_at = beginning();
-  while (wanted.size() < query.rows_max && !is_past(deadline)) {
-    StoreResult<std::vector<Note>> notes = co_await next_notes(kind, query.now, last);
-    if (!notes) co_return Page(Unexpected{notes.error()});
-    if (notes->empty()) break;
-    const StoreResult<std::vector<Candidate>> rows = co_await look_at(kind, *notes);
-    if (!rows) co_return Page(Unexpected{rows.error()});
-    std::map<std::string, Candidate> by_identity;
-    for (const Candidate& row : *rows) by_identity.emplace(identity_of(row.scope, row.key), row);
-    for (Note& note : *notes) {
-      for (const std::string& key : note.keys) {
-        const auto row = by_identity.find(identity_of(Scope{note.scope}, Key{key}));
-        if (row == by_identity.end()) continue;
-        const Instant time = row->second.time;
-        if (time <= query.now) {
-          note.wanted = true;
-          wanted.insert(*row);
-        } else {
-          note.next = std::min(note.next.value_or(time), time);
-        }
+// One page of notes further: the rows they lead to that are due, and were not seen before.
+Task<StoreResult<std::vector<Passes::Candidate>>> Passes::look_further(Status kind, Instant now,
+                                                                       Note& last,
+                                                                       Harvest& harvest) {
+  using Result = StoreResult<std::vector<Candidate>>;
+  std::vector<Candidate> wanted;
+  StoreResult<std::vector<Note>> notes = co_await next_notes(kind, now, last);
+  if (!notes) co_return Result(Unexpected{notes.error()});
+  harvest.exhausted = notes->empty();
+  if (harvest.exhausted) co_return Result(std::move(wanted));
+  const StoreResult<std::vector<Candidate>> rows = co_await look_at(kind, *notes);
+  if (!rows) co_return Result(Unexpected{rows.error()});
+  std::map<std::string, Candidate> by_identity;
+  for (const Candidate& row : *rows) by_identity.emplace(identity_of(row.scope, row.key), row);
+  for (Note& note : *notes) {
+    for (const std::string& key : note.keys) {
+      const auto row = by_identity.find(identity_of(Scope{note.scope}, Key{key}));
+      if (row == by_identity.end()) continue;
+      const Instant time = row->second.time;
+      if (time <= now) {
+        note.wanted = true;
+        if (harvest.seen.insert(row->first).second) wanted.push_back(row->second);
+      } else {
+        note.next = std::min(note.next.value_or(time), time);
       }
     }
-    const StoreResult<Done> tidied = co_await tidy(kind, *notes);
-    if (!tidied) co_return Page(Unexpected{tidied.error()});
-    last = notes->back();
   }
-  std::vector<Candidate> candidates;
-  for (auto& [identity, row] : wanted) candidates.push_back(std::move(row));
-  Page page = co_await read(std::move(candidates), query.rows_max);
+  const StoreResult<Done> tidied = co_await tidy(kind, *notes);
+  if (!tidied) co_return Result(Unexpected{tidied.error()});
+  last = notes->back();
+  co_return Result(std::move(wanted));
+}
+
+Task<Passes::Page> Passes::due(Status kind, PassQuery query) {
+  Harvest harvest{.rows_max = query.rows_max, .deadline = end_of_pass(session_)};
+  harvest.full = query.rows_max == 0;
+  Note last;
+  last.due_at = beginning();
+  if (const auto stopped = stopped_at_.find(kind); stopped != stopped_at_.end()) {
+    last = stopped->second;
+    stopped_at_.erase(stopped);
+  }
+  while (!harvest.full && !harvest.exhausted && !is_past(harvest.deadline)) {
+    std::vector<Candidate> wanted;
+    while (harvest.rows.size() + wanted.size() < query.rows_max && !harvest.exhausted &&
+           !is_past(harvest.deadline)) {
+      StoreResult<std::vector<Candidate>> more =
+          co_await look_further(kind, query.now, last, harvest);
+      if (!more) co_return Page(Unexpected{more.error()});
+      std::ranges::move(*more, std::back_inserter(wanted));
+    }
+    const StoreResult<Done> done = co_await read(std::move(wanted), harvest);
+    if (!done) co_return Page(Unexpected{done.error()});
+  }
+  const bool out_of_time = !harvest.full && !harvest.exhausted;
+  if (out_of_time) stopped_at_.insert_or_assign(kind, last);
+  Page page = end(kind, std::move(harvest));
   // Somebody may have moved a row on since it was looked at.
   if (page) std::erase_if(*page, [&](const Record& row) { return status_of(row) != kind; });
   co_return page;

@@ -1,29 +1,21 @@
 #include "src/adapters/postgres/facts.hpp"
 
-#include <libpq-fe.h>
+#include "src/adapters/postgres/blocking.hpp"
 
-#include <array>
-#include <memory>
+#include "src/adapters/postgres/without_password.hpp"
 
 namespace pawl::postgres {
 namespace {
 
-using Connection = std::unique_ptr<PGconn, decltype(&PQfinish)>;
-using Result = std::unique_ptr<PGresult, decltype(&PQclear)>;
-
+// Whether the server may be used at all is for the store to say.
 Expected<std::string, std::string> run(const std::string& url, const char* sql,
                                        const std::string& name, const std::string& value) {
-  const Connection connection(PQconnectdb(url.c_str()), PQfinish);
-  if (PQstatus(connection.get()) != CONNECTION_OK) {
-    return Unexpected{std::string(PQerrorMessage(connection.get()))};
-  }
-  const std::array<const char*, 2> values{name.c_str(), value.c_str()};
-  const Result result(
-      PQexecParams(connection.get(), sql, 2, nullptr, values.data(), nullptr, nullptr, 0), PQclear);
-  if (PQresultStatus(result.get()) != PGRES_TUPLES_OK || PQntuples(result.get()) != 1) {
-    return Unexpected{std::string(PQerrorMessage(connection.get()))};
-  }
-  return std::string(PQgetvalue(result.get(), 0, 0));
+  BlockingSession session(
+      url, {.allow_lossy_store = true, .operation_timeout = std::chrono::seconds(10)});
+  const BlockingSession::Answer answer = session.run(sql, {name, value});
+  if (!answer) return Unexpected{answer.error()};
+  if (answer->count() != 1) return Unexpected{"the store has no fact " + name};
+  return answer->text(0, 0);
 }
 
 }  // namespace

@@ -157,7 +157,7 @@ Task<void> Lane::attempt(Connection& connection, const Writes& batch, Writes& sp
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::size_t start = i == 0 ? 1 : ends[i - 1];
     const Writes missed =
-        answer(parts[i], store_time(*results), all.subspan(start, ends[i] - start));
+        answer(parts[i], store_clock(*results), all.subspan(start, ends[i] - start));
     unclear.insert(unclear.end(), missed.begin(), missed.end());
   }
   if (unclear.empty()) co_return;

@@ -14,16 +14,18 @@
 
 namespace pawl::postgres {
 
-struct Established {
-  std::unique_ptr<PGconn, decltype(&PQfinish)> connection{nullptr, PQfinish};
-  SessionFacts facts;
+// Whose statements a connection is for.
+enum class Speaker {
+  pawl,     // ours alone: the search_path is fixed, and every commit is durable
+  program,  // a program's own too: as the program's database has it
 };
 
 // Blocking: resolves names, connects, asks who is there. For a thread that may wait. Refuses what
-// would break a promise: a server that cannot write, that loses what it acknowledged, or that would
-// not let a second statement see what the first one waited for. The error never has a password in
-// it.
-Expected<Established, std::string> establish(const std::string& url, const Options& options);
+// would break a promise: a server that cannot write, that loses what it acknowledged (now, or in
+// the failover that several hosts are named for), or that would not let a second statement see what
+// the first one waited for. The error never has a password in it.
+Expected<Established, std::string> establish(const std::string& url, const Options& options,
+                                             Speaker speaker = Speaker::pawl);
 
 // What /readyz wants to know. Safe from any thread.
 class Health {

@@ -127,5 +127,17 @@ TEST(Rows, OneThatCannotBeUnderstoodIsUnreadableAlone) {
   EXPECT_FALSE(store->trouble().has_value());
 }
 
+TEST(Rows, AnAnswerOfALaterVersionIsNotReplayed) {
+  const std::string url = migrated_url(shared_server());
+  const auto store = open_store(url);
+  const Record row = completed(held("answered-key-01"));
+  ASSERT_TRUE(run(store->insert_or_read_one(row))->mine);
+  Sql{url}("UPDATE pawl.keys SET response_schema_version = 2");
+  EXPECT_EQ(run(store->find(row.scope, row.key)).error(), StoreError::unreadable);
+  Record other = row;
+  other.owner.text = "owner-2";
+  EXPECT_EQ(run(store->insert_or_read_one(other)).error(), StoreError::unreadable);
+}
+
 }  // namespace
 }  // namespace pawl::postgres

@@ -1,16 +1,17 @@
 #include "src/adapters/postgres/migrate.hpp"
 
-#include <array>
-#include <memory>
+#include "src/adapters/postgres/ask.hpp"
+#include "src/adapters/postgres/grants.hpp"
+#include "src/adapters/postgres/operator_session.hpp"
+#include "src/adapters/postgres/options.hpp"
+
+#include "src/adapters/postgres/without_password.hpp"
 
 namespace pawl::postgres {
 namespace {
 
-using Owned = std::unique_ptr<PGconn, decltype(&PQfinish)>;
-using Result = std::unique_ptr<PGresult, decltype(&PQclear)>;
-
 // An arbitrary number that only Pawl locks ("pawl" in ASCII).
-constexpr const char* lock = "SELECT pg_advisory_xact_lock(1885435756)";
+constexpr const char* lock = "SELECT pg_catalog.pg_advisory_xact_lock(1885435756)";
 
 // The schema may exist already, owned by a role that may create nothing else.
 constexpr const char* foundation =
@@ -18,39 +19,25 @@ constexpr const char* foundation =
     "CREATE TABLE IF NOT EXISTS pawl.schema_migrations (version integer PRIMARY KEY,"
     " name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())";
 
-class Session {
- public:
-  explicit Session(const std::string& url) : connection_(nullptr, PQfinish) {
-    const std::array<const char*, 4> names{"fallback_application_name", "dbname", "client_encoding",
-                                           nullptr};
-    const std::array<const char*, 4> values{"pawl migrate", url.c_str(), "UTF8", nullptr};
-    connection_.reset(PQconnectdbParams(names.data(), values.data(), 1));
-    PQsetNoticeReceiver(
-        connection_.get(), [](void*, const PGresult*) {}, nullptr);
-  }
-  [[nodiscard]] bool connected() const { return PQstatus(connection_.get()) == CONNECTION_OK; }
-  bool run(const std::string& sql) {
-    const Result result(PQexec(connection_.get(), sql.c_str()), PQclear);
-    const ExecStatusType status = PQresultStatus(result.get());
-    return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
-  }
-  [[nodiscard]] std::string error() const { return PQerrorMessage(connection_.get()); }
-  [[nodiscard]] PGconn* handle() const { return connection_.get(); }
-
- private:
-  Owned connection_;
+struct Version {
+  std::optional<int> number;  // 0: no schema at all; nothing: `trouble` says why
+  std::string trouble;
 };
 
-// 0 where there is no schema; nothing where that cannot be found out.
-std::optional<int> version_of(PGconn* connection) {
-  const Result there(PQexec(connection, "SELECT to_regclass('pawl.schema_migrations') IS NOT NULL"),
-                     PQclear);
-  if (PQresultStatus(there.get()) != PGRES_TUPLES_OK) return std::nullopt;
-  if (std::string_view(PQgetvalue(there.get(), 0, 0)) != "t") return 0;
-  const Result version(
-      PQexec(connection, "SELECT coalesce(max(version), 0) FROM pawl.schema_migrations"), PQclear);
-  if (PQresultStatus(version.get()) != PGRES_TUPLES_OK) return std::nullopt;
-  return std::stoi(PQgetvalue(version.get(), 0, 0));
+Version version_of(PGconn* connection, Until until) {
+  const auto failed = [&](const Result& result) {
+    return Version{std::nullopt,
+                   result ? refusal(connection, result.get()) : silence(connection, until)};
+  };
+  // In full: this is asked before the search_path is ours.
+  const Result there =
+      ask(connection, "SELECT pg_catalog.to_regclass('pawl.schema_migrations') IS NOT NULL", until);
+  if (PQresultStatus(there.get()) != PGRES_TUPLES_OK) return failed(there);
+  if (std::string_view(PQgetvalue(there.get(), 0, 0)) != "t") return {0, {}};
+  const Result version = ask(
+      connection, "SELECT coalesce(pg_catalog.max(version), 0) FROM pawl.schema_migrations", until);
+  if (PQresultStatus(version.get()) != PGRES_TUPLES_OK) return failed(version);
+  return {std::stoi(PQgetvalue(version.get(), 0, 0)), {}};
 }
 
 int newest() { return migrations().empty() ? 0 : migrations().back().version; }
@@ -61,9 +48,9 @@ std::string newer_than_us(int version) {
 }
 
 // One migration, in the transaction that holds the lock. False in `applied`: another node did it.
-bool apply(Session& session, const Migration& migration, bool& applied) {
-  if (!session.run("BEGIN") || !session.run(lock)) return false;
-  const std::optional<int> version = version_of(session.handle());
+bool apply(OperatorSession& session, const Migration& migration, bool& applied) {
+  if (!session.begin() || !session.run(lock)) return false;
+  const std::optional<int> version = version_of(session.handle(), Until::max()).number;
   if (!version) return false;
   applied = *version < migration.version;
   if (!applied) return session.run("ROLLBACK");
@@ -78,10 +65,10 @@ bool apply(Session& session, const Migration& migration, bool& applied) {
 
 Expected<MigrationStatus, std::string> migrate(const std::string& url,
                                                const MigrateOptions& options) {
-  Session session(url);
-  if (!session.connected()) return Unexpected{session.error()};
-  const std::optional<int> before = version_of(session.handle());
-  if (!before) return Unexpected{session.error()};
+  OperatorSession session(url);
+  if (!session.connected()) return Unexpected{without_password(url, session.error())};
+  const auto [before, trouble] = version_of(session.handle(), Until::max());
+  if (!before) return Unexpected{trouble};
   if (*before > newest()) return Unexpected{newer_than_us(*before)};
   MigrationStatus status{.version_before = *before, .version_now = *before, .pending = {}};
   for (const Migration& migration : migrations()) {
@@ -89,7 +76,7 @@ Expected<MigrationStatus, std::string> migrate(const std::string& url,
   }
   if (options.dry_run || status.pending.empty()) return status;
   const bool founded =
-      session.run("BEGIN") && session.run(lock) && session.run(foundation) && session.run("COMMIT");
+      session.begin() && session.run(lock) && session.run(foundation) && session.run("COMMIT");
   if (!founded) return Unexpected{session.error()};
   status.pending.clear();
   for (const Migration& migration : migrations()) {
@@ -103,10 +90,9 @@ Expected<MigrationStatus, std::string> migrate(const std::string& url,
   return status;
 }
 
-std::optional<std::string> schema_trouble(PGconn* connection) {
-  const std::optional<int> version = version_of(connection);
-  if (!version)
-    return "cannot read the schema's version: " + std::string(PQerrorMessage(connection));
+std::optional<std::string> schema_trouble(PGconn* connection, Until until) {
+  const auto [version, trouble] = version_of(connection, until);
+  if (!version) return "cannot read the schema's version: " + trouble;
   if (*version == 0) {
     return "the database has no schema pawl yet: run `pawl migrate --store URL` first";
   }
@@ -115,7 +101,7 @@ std::optional<std::string> schema_trouble(PGconn* connection) {
            std::to_string(newest()) + " is needed: run `pawl migrate --store URL` first";
   }
   if (*version > newest()) return newer_than_us(*version);
-  return std::nullopt;
+  return missing_grants(connection, until);
 }
 
 }  // namespace pawl::postgres

@@ -4,6 +4,7 @@
 
 #include <libpq-fe.h>
 
+#include <chrono>
 #include <optional>
 #include <span>
 #include <string>
@@ -39,8 +40,9 @@ struct MigrationStatus {
 Expected<MigrationStatus, std::string> migrate(const std::string& url,
                                                const MigrateOptions& options = {});
 
-// Says clearly what is wrong with the schema: missing, old, or newer than this program. Nothing:
-// it is the right one.
-std::optional<std::string> schema_trouble(PGconn* connection);
+// Says clearly what is wrong with the schema: missing, old, newer than this program, or not this
+// role's to use. Nothing: it is the right one.
+std::optional<std::string> schema_trouble(PGconn* connection,
+                                          std::chrono::steady_clock::time_point until);
 
 }  // namespace pawl::postgres

@@ -1,23 +1,19 @@
 #include "src/adapters/postgres/observations.hpp"
 
-#include <poll.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <map>
 
 #include "pawl/core/json.hpp"
+#include "src/adapters/postgres/without_password.hpp"
 
 namespace pawl::postgres {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int rounds_max = 5;
 
 // Batches travel as one JSON parameter each. Sorted by key: two batches never deadlock.
-constexpr const char* there_sql = "SELECT to_regclass('pawl.observed_counts') IS NOT NULL";
+constexpr const char* there_sql =
+    "SELECT pg_catalog.to_regclass('pawl.observed_counts') IS NOT NULL";
 constexpr const char* find_sql =
     "SELECT k.scope_id, k.key_digest, k.fingerprint, k.status, k.fence, k.owner, k.response_code,"
     " k.policy, k.locked_until, k.created_at, k.completed_at, k.expires_at, k.reap_after"
@@ -114,106 +110,39 @@ class Columns {
   int column_ = 0;
 };
 
-std::string first_line(std::string_view message) {
-  return std::string(message.substr(0, message.find('\n')));
-}
-
 std::size_t rows_changed(const PGresult* result) {
   return std::stoul(std::string("0") + PQcmdTuples(const_cast<PGresult*>(result)));
 }
 
-// False: not within `deadline`, or the connection is of no use.
-bool wait_for(PGconn* connection, short events, Clock::time_point deadline) {
-  for (;;) {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    if (left <= 0) return false;
-    pollfd descriptor{PQsocket(connection), events, 0};
-    const int ready = ::poll(&descriptor, 1, static_cast<int>(left));
-    if (ready > 0) return true;
-    if (ready < 0 && errno != EINTR) return false;
-  }
-}
-
-// Sends everything and waits for the answer to be there. False: not in time.
-bool exchange(PGconn* connection, Clock::time_point deadline) {
-  for (int unsent = PQflush(connection); unsent != 0; unsent = PQflush(connection)) {
-    if (unsent < 0 || !wait_for(connection, POLLIN | POLLOUT, deadline)) return false;
-    if (PQconsumeInput(connection) == 0) return false;
-  }
-  while (PQisBusy(connection) != 0) {
-    if (!wait_for(connection, POLLIN, deadline) || PQconsumeInput(connection) == 0) return false;
-  }
-  return true;
+// The server may be any: nothing is promised here that it could break.
+Options any_server(Options options) {
+  options.allow_lossy_store = true;
+  return options;
 }
 
 }  // namespace
 
 PostgresObservations::PostgresObservations(std::string url, Options options)
-    : url_(std::move(url)), options_(options) {}
-
-// Nothing if there is a connection; else why not. The server may be any: nothing is promised here
-// that it could break.
-std::optional<std::string> PostgresObservations::ready() {
-  if (connection_) return std::nullopt;
-  const std::string timeout = std::to_string(options_.connect_timeout.count());
-  const std::array<const char*, 5> names{"connect_timeout", "fallback_application_name", "dbname",
-                                         "client_encoding", nullptr};
-  const std::array<const char*, 5> values{timeout.c_str(), "pawl observe", url_.c_str(), "UTF8",
-                                          nullptr};
-  connection_.reset(PQconnectdbParams(names.data(), values.data(), 1));
-  PQsetNoticeReceiver(
-      connection_.get(), [](void*, const PGresult*) {}, nullptr);
-  const bool usable =
-      PQstatus(connection_.get()) == CONNECTION_OK && PQsetnonblocking(connection_.get(), 1) == 0;
-  if (!usable) return failed(first_line(PQerrorMessage(connection_.get()))).error();
-  const Answer there = send(there_sql, {});
-  if (!there) return there.error();
-  if (std::string_view(PQgetvalue(there->get(), 0, 0)) == "t") return std::nullopt;
-  return failed(
-             "the database has no tables for observe mode yet: run `pawl migrate --store URL` "
-             "first")
-      .error();
-}
-
-PostgresObservations::Answer PostgresObservations::failed(std::string why) {
-  connection_.reset();
-  return Unexpected{std::move(why)};
-}
+    : session_(std::move(url), any_server(options)) {}
 
 PostgresObservations::Answer PostgresObservations::run(const char* sql,
                                                        const std::vector<std::string>& parameters) {
-  if (std::optional<std::string> trouble = ready()) return failed(*trouble);
-  return send(sql, parameters);
-}
-
-PostgresObservations::Answer PostgresObservations::send(
-    const char* sql, const std::vector<std::string>& parameters) {
-  std::vector<const char*> values;
-  for (const std::string& parameter : parameters) values.push_back(parameter.c_str());
-  const auto deadline = Clock::now() + options_.operation_timeout;
-  PGconn* const connection = connection_.get();
-  const int sent = PQsendQueryParams(connection, sql, static_cast<int>(values.size()), nullptr,
-                                     values.data(), nullptr, nullptr, 0);
-  Result last(nullptr, PQclear);
-  for (;;) {
-    if (sent == 0 || !exchange(connection, deadline)) {
-      const std::string said = first_line(PQerrorMessage(connection));
-      return failed(said.empty() ? "the server did not answer in time" : said);
+  if (!has_tables_) {
+    const Answer there = session_.run(there_sql);
+    if (!there) return Unexpected{there.error()};
+    has_tables_ = there->text(0, 0) == "t";
+    if (!has_tables_) {
+      return Unexpected{std::string(
+          "the database has no tables for observe mode yet: run `pawl migrate --store URL` first")};
     }
-    Result next(PQgetResult(connection), PQclear);
-    if (!next) break;
-    last = std::move(next);
   }
-  const ExecStatusType status = PQresultStatus(last.get());
-  if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) return last;
-  return failed(first_line(PQerrorMessage(connection)));
+  return session_.run(sql, BlockingSession::Parameters(parameters.begin(), parameters.end()));
 }
 
 Expected<Instant, std::string> PostgresObservations::now() {
   const Answer answer = run("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint");
   if (!answer) return Unexpected{answer.error()};
-  return Columns(answer->get(), 0).time();
+  return Columns(answer->handle(), 0).time();
 }
 
 Expected<Observations::Found, std::string> PostgresObservations::find(
@@ -229,8 +158,8 @@ Expected<Observations::Found, std::string> PostgresObservations::find(
   }
   const Answer answer = run(find_sql, {wanted + "]"});
   if (!answer) return Unexpected{answer.error()};
-  for (int i = 0; i < PQntuples(answer->get()); ++i) {
-    Columns columns(answer->get(), i);
+  for (int i = 0; i < PQntuples(answer->handle()); ++i) {
+    Columns columns(answer->handle(), i);
     ObservedRow row;
     row.id.scope = columns.text();
     row.id.key = columns.text();
@@ -270,7 +199,7 @@ Expected<bool, std::string> PostgresObservations::write(const Judged& judged) {
     if (items.empty()) return true;
     const Answer answer = run(sql, {items + "]"});
     if (!answer) return Unexpected{answer.error()};
-    return rows_changed(answer->get()) == wanted;
+    return rows_changed(answer->handle()) == wanted;
   };
   Expected<bool, std::string> done = all_done(insert_sql, inserts, insert_count);
   if (!done || !*done) return done;
@@ -298,10 +227,10 @@ Expected<bool, std::string> PostgresObservations::try_to_apply(const std::vector
   const Expected<Instant, std::string> time = now();
   if (!time) return Unexpected{time.error()};
   // Not durable before it is told: what a crash of the server takes away are a few observations.
-  for (const char* sql : {"BEGIN", "SET LOCAL synchronous_commit = off"}) {
-    const Answer begun = run(sql);
-    if (!begun) return Unexpected{begun.error()};
-  }
+  const Answer begun = session_.begin();
+  if (!begun) return Unexpected{begun.error()};
+  const Answer quick = run("SET LOCAL synchronous_commit = off");
+  if (!quick) return Unexpected{quick.error()};
   const Expected<Found, std::string> found = find(keys);
   if (!found) return Unexpected{found.error()};
   const Expected<bool, std::string> written = write(judge(*found, *time));
@@ -328,7 +257,7 @@ Expected<std::size_t, std::string> PostgresObservations::reap(Duration tallies_k
   if (!keys) return Unexpected{keys.error()};
   const Answer counts = run(reap_counts_sql, {std::to_string(micros(*time - tallies_kept))});
   if (!counts) return Unexpected{counts.error()};
-  return rows_changed(keys->get()) + rows_changed(counts->get());
+  return rows_changed(keys->handle()) + rows_changed(counts->handle());
 }
 
 Expected<Observations::Summary, std::string> PostgresObservations::summary(Duration since) {
@@ -337,8 +266,8 @@ Expected<Observations::Summary, std::string> PostgresObservations::summary(Durat
   const Answer answer = run(summary_sql, {std::to_string(micros(*time - since))});
   if (!answer) return Unexpected{answer.error()};
   Summary summary{.from = *time, .until = *time, .tallies = {}};
-  for (int i = 0; i < PQntuples(answer->get()); ++i) {
-    Columns columns(answer->get(), i);
+  for (int i = 0; i < PQntuples(answer->handle()); ++i) {
+    Columns columns(answer->handle(), i);
     Tally tally;
     tally.scope = columns.text();
     tally.route = columns.text();

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "pawl/ports/observations.hpp"
-#include "src/adapters/postgres/options.hpp"
+#include "src/adapters/postgres/blocking.hpp"
 
 namespace pawl::postgres {
 
@@ -23,17 +23,13 @@ class PostgresObservations final : public Observations {
                                     const Judge& judge) override;
   Expected<std::size_t, std::string> reap(Duration tallies_kept) override;
   Expected<Summary, std::string> summary(Duration since) override;
-  void disconnect() override { connection_.reset(); }
+  void disconnect() override { session_.disconnect(); }
 
  private:
-  using Result = std::unique_ptr<PGresult, decltype(&PQclear)>;
-  using Answer = Expected<Result, std::string>;
+  using Answer = BlockingSession::Answer;
 
-  std::optional<std::string> ready();
   // One statement. An error ends the connection, and with it any transaction.
   Answer run(const char* sql, const std::vector<std::string>& parameters = {});
-  Answer send(const char* sql, const std::vector<std::string>& parameters);
-  Answer failed(std::string why);
   Expected<Instant, std::string> now();
   Expected<Found, std::string> find(const std::vector<ObservedKey>& keys);
   // False: another node was quicker, and nothing is written.
@@ -41,9 +37,8 @@ class PostgresObservations final : public Observations {
                                            const Judge& judge);
   Expected<bool, std::string> write(const Judged& judged);
 
-  const std::string url_;
-  const Options options_;
-  std::unique_ptr<PGconn, decltype(&PQfinish)> connection_{nullptr, PQfinish};
+  BlockingSession session_;
+  bool has_tables_ = false;
 };
 
 }  // namespace pawl::postgres

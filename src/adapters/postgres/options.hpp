@@ -6,6 +6,10 @@
 
 namespace pawl::postgres {
 
+// Of every session of ours and, written out in the migrations, of every SQL function. The tables
+// are named with their schema; pg_temp would be searched first if it were not named.
+inline constexpr const char* search_path = "pg_catalog, pg_temp";
+
 struct Options {
   // Accept a server that may forget what it acknowledged (fsync = off).
   bool allow_lossy_store = false;

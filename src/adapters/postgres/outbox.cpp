@@ -1,6 +1,7 @@
 #include "src/adapters/postgres/outbox.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "pawl/core/json.hpp"
@@ -25,28 +26,36 @@ std::string columns_of(const std::string& row, const std::string& body) {
          as_micros(row + ".locked_until") + ", " + as_micros(row + ".next_attempt_at") + ", " +
          as_micros(row + ".first_sent_at") + ", " + row + ".provider_id, " + row +
          ".response_code, " + row + ".last_error, " + as_micros(row + ".created_at") + ", " +
-         as_micros(row + ".done_at") + ", " + as_micros(row + ".discarded_at");
+         as_micros(row + ".done_at") + ", " + as_micros(row + ".discarded_at") + ", " + row +
+         ".asked, " + row + ".absent, " + as_micros(row + ".doubted_at");
 }
 
 const std::string columns = columns_of("o", "encode(o.body, 'hex')");
 
-std::string due(const std::string& row) {
-  const std::string now = as_time("$2::bigint");
-  return row + ".destination = $1 AND " + row + ".status IN ('pending', 'sending') AND " + row +
-         ".next_attempt_at <= " + now + " AND (" + row + ".locked_until IS NULL OR " + row +
-         ".locked_until <= " + now + ")";
+std::string free_and_due(const std::string& row, const std::string& now) {
+  return " AND " + row + ".next_attempt_at <= " + now + " AND (" + row +
+         ".locked_until IS NULL OR " + row + ".locked_until <= " + now + ")";
+}
+std::string wanted(const std::string& row, bool in_doubt) {
+  const std::string which = in_doubt
+                                ? row + ".status = 'unknown' AND " + row + ".discarded_at IS NULL"
+                                : row + ".status IN ('pending', 'sending')";
+  return row + ".destination = $1 AND " + which;
 }
 
-const std::string any_due_sql =
-    "SELECT EXISTS (SELECT FROM pawl.outbox o WHERE o.destination = $1"
-    " AND o.status IN ('pending', 'sending') AND o.next_attempt_at <= now()"
-    " AND (o.locked_until IS NULL OR o.locked_until <= now())), " +
-    as_micros("clock_timestamp()");
-const std::string claim_sql =
-    "UPDATE pawl.outbox AS o SET owner = $3, locked_until = " + as_time("$4::bigint") +
-    ", next_attempt_at = " + as_time("$4::bigint") +
-    " WHERE (o.scope_id, o.id) IN (SELECT d.scope_id, d.id FROM pawl.outbox d WHERE " + due("d") +
-    " ORDER BY d.next_attempt_at LIMIT $5::bigint) AND " + due("o") + " RETURNING " + columns;
+std::string any_due_sql(bool in_doubt) {
+  return "SELECT EXISTS (SELECT FROM pawl.outbox o WHERE " + wanted("o", in_doubt) +
+         free_and_due("o", "now()") + "), " + as_micros("clock_timestamp()");
+}
+std::string claim_sql(bool in_doubt) {
+  const std::string now = as_time("$2::bigint");
+  return "UPDATE pawl.outbox AS o SET owner = $3, locked_until = " + as_time("$4::bigint") +
+         ", next_attempt_at = " + as_time("$4::bigint") +
+         " WHERE (o.scope_id, o.id) IN (SELECT d.scope_id, d.id FROM pawl.outbox d WHERE " +
+         wanted("d", in_doubt) + free_and_due("d", now) +
+         " ORDER BY d.next_attempt_at LIMIT $5::bigint) AND " + wanted("o", in_doubt) +
+         free_and_due("o", now) + " RETURNING " + columns;
+}
 
 // The same guard as everywhere: whoever is not the owner changes nothing.
 const std::string write_sql =
@@ -55,9 +64,10 @@ const std::string write_sql =
     ", first_sent_at = " + as_time("w.fs") +
     ", provider_id = w.pid, response_code = w.rc, last_error = w.err, done_at = " +
     as_time("w.da") + ", discarded_at = " + as_time("w.di") +
+    ", asked = w.ask, absent = w.abs, doubted_at = " + as_time("w.dou") +
     ", owner = w.ow FROM jsonb_to_recordset($1::jsonb) AS w (s text, i uuid, was text, st text,"
     " att integer, lu bigint, na bigint, fs bigint, pid text, rc integer, err text, da bigint,"
-    " di bigint, ow text, lease boolean)"
+    " di bigint, ow text, lease boolean, ask integer, abs integer, dou bigint)"
     " WHERE o.scope_id = w.s AND o.id = w.i AND o.owner = w.was"
     " AND (NOT w.lease OR (o.locked_until IS NOT NULL AND o.locked_until > now()))"
     " RETURNING o.scope_id, o.id";
@@ -163,6 +173,9 @@ OutboxRow row_of(const TextRows& rows, int number) {
   row.created_at = next.time();
   row.done_at = next.maybe_time();
   row.discarded_at = next.maybe_time();
+  row.asked = static_cast<int>(next.number());
+  row.absent = static_cast<int>(next.number());
+  row.doubted_at = next.maybe_time();
   return row;
 }
 
@@ -185,6 +198,9 @@ std::string item_of(const OutboxRow& next, const std::string& owner, bool needs_
   item.append(R"(,"da":)").append(time(next.done_at));
   item.append(R"(,"di":)").append(time(next.discarded_at));
   item.append(R"(,"ow":)").append(json::quote(next.owner));
+  item.append(R"(,"ask":)").append(std::to_string(next.asked));
+  item.append(R"(,"abs":)").append(std::to_string(next.absent));
+  item.append(R"(,"dou":)").append(time(next.doubted_at));
   return item.append(R"(,"lease":)").append(needs_lease ? "true}" : "false}");
 }
 
@@ -211,14 +227,17 @@ Expected<std::vector<OutboxRow>, std::string> PostgresOutbox::rows_of(
 Expected<OutboxClaimed, std::string> PostgresOutbox::claim(const OutboxClaim& claim) {
   PAWL_CHECK(!claim.owner.empty());
   // Asked first, without a write: nearly always the answer is no.
-  const BlockingSession::Answer any = session_.run(any_due_sql.c_str(), {claim.destination});
+  static const std::array any_due{any_due_sql(false), any_due_sql(true)};
+  static const std::array take{claim_sql(false), claim_sql(true)};
+  const std::size_t which = claim.in_doubt ? 1 : 0;
+  const BlockingSession::Answer any = session_.run(any_due[which].c_str(), {claim.destination});
   if (!any) return Unexpected{any.error()};
   OutboxClaimed claimed{Instant(Duration(std::stoll(any->text(0, 1)))), {}};
   if (any->text(0, 0) != "t" || claim.rows_max == 0) return claimed;
   const BlockingSession::Answer begun = session_.begin();
   if (!begun) return Unexpected{begun.error()};
   const BlockingSession::Answer answer = session_.run(
-      claim_sql.c_str(),
+      take[which].c_str(),
       {claim.destination, std::to_string(micros(claimed.now)), claim.owner,
        std::to_string(micros(claimed.now + claim.lease)), std::to_string(claim.rows_max)});
   Expected<std::vector<OutboxRow>, std::string> rows = rows_of(answer);

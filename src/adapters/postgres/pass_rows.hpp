@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,21 @@ struct Passes::Candidate {
   Status status = Status::expired;
   Fence fence;
   Instant reap_after;
+  bool stays = false;  // finished, and kept all the same: a flow half done, a dead letter
+};
+
+// What a pass has found so far.
+struct Passes::Harvest {
+  std::size_t rows_max = 0;
+  Deadline deadline;
+  std::vector<std::pair<Instant, Record>> rows{};  // with the time they were due
+  std::set<std::string> seen{};                    // identities: several notes may lead to one row
+  std::size_t bytes = 0;
+  std::size_t unreadable = 0;
+  bool reaping = false;           // then what stays is no part of it
+  std::vector<Candidate> kept{};  // it goes here
+  bool full = false;              // as many rows, or bytes, as a page has
+  bool exhausted = false;         // there is nothing more
 };
 
 Deadline end_of_pass(const Session& session);

@@ -34,6 +34,7 @@ std::string plan_of(StatementId id, const std::string& url) {
   std::string settings = statements[StatementId::begin].sql;
   settings.replace(settings.find("$1"), 2, "'100ms'");
   settings.replace(settings.find("$2"), 2, "'on'");
+  settings.replace(settings.find("$3"), 2, "'pg_catalog, pg_temp'");
   sql("BEGIN");
   sql(settings);
   const std::string& text = statements[id].sql;

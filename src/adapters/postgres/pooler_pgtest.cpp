@@ -10,7 +10,9 @@
 #include <boost/asio/io_context.hpp>
 #include <fstream>
 
+#include "src/adapters/postgres/observations.hpp"
 #include "src/adapters/postgres/pg_fixture.hpp"
+#include "src/adapters/postgres/planted_fixture.hpp"
 
 namespace pawl::postgres {
 namespace {
@@ -95,6 +97,26 @@ TEST(Pooler, TransactionPoolingIsEnough) {
   EXPECT_EQ(session("SELECT count(*) FROM pg_prepared_statements"), "0");
   EXPECT_EQ(session("SHOW lock_timeout"), "0");
   EXPECT_EQ(session("SHOW enable_seqscan"), "on");
+}
+
+TEST(Pooler, NothingPlantedRunsAsTheGateway) {
+  if (::access(program, X_OK) != 0) GTEST_SKIP() << "PgBouncer is not installed";
+  auto& server = shared_server();
+  const std::string database = new_database(server);
+  ASSERT_TRUE(migrate(server.url(database)));
+  plant(server, database);
+  const Pooler pooler(server);
+  // Whoever had the server's session before us may have left anything in it.
+  Sql before(pooler.url(database));
+  for (int i = 0; i < 4; ++i) before("SET search_path = public, pg_catalog");
+  const auto store = open_store(pooler.url(database));
+  const std::vector<Record> rows{held("planted-key-0001"), held("planted-key-0002")};
+  for (const auto& written : testing::run(store->insert_or_read(rows))) EXPECT_TRUE(written->mine);
+  const PassQuery query{.now = wall_clock() + std::chrono::hours(1), .rows_max = 500};
+  EXPECT_EQ(testing::run(store->lapsed(query))->size(), 2u);
+  PostgresObservations observations(pooler.url(database), patient());
+  EXPECT_TRUE(observations.summary(std::chrono::hours(1)).has_value());
+  EXPECT_EQ(caught_in(server, database), "");
 }
 
 }  // namespace

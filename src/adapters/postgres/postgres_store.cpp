@@ -1,5 +1,6 @@
 #include "src/adapters/postgres/postgres_store.hpp"
 
+#include "src/adapters/postgres/ask.hpp"
 #include "src/adapters/postgres/core.hpp"
 #include "src/adapters/postgres/migrate.hpp"
 #include "src/adapters/postgres/run_on.hpp"
@@ -7,22 +8,10 @@
 namespace pawl::postgres {
 namespace {
 
-std::string ask(PGconn* connection, const char* sql) {
-  const std::unique_ptr<PGresult, decltype(&PQclear)> result(PQexec(connection, sql), PQclear);
-  return PQntuples(result.get()) == 1 ? PQgetvalue(result.get(), 0, 0) : std::string();
-}
-
-bool has_several_hosts(PGconn* connection) {
-  const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> options(PQconninfo(connection),
-                                                                             PQconninfoFree);
-  for (const PQconninfoOption* option = options.get(); option && option->keyword; ++option) {
-    const std::string_view name = option->keyword;
-    const bool list = name == "host" || name == "hostaddr";
-    if (list && option->val && std::string_view(option->val).find(',') != std::string_view::npos) {
-      return true;
-    }
-  }
-  return false;
+std::optional<std::string> value_of(PGconn* connection, const char* sql, Until until) {
+  const Result result = ask(connection, sql, until);
+  if (PQntuples(result.get()) != 1) return std::nullopt;
+  return PQgetvalue(result.get(), 0, 0);
 }
 
 }  // namespace
@@ -32,18 +21,15 @@ Expected<std::unique_ptr<PostgresStore>, std::string> PostgresStore::open(const 
   const Expected<Established, std::string> established = establish(url, options);
   if (!established) return Unexpected{"PostgreSQL: " + established.error()};
   PGconn* connection = established->connection.get();
-  if (const std::optional<std::string> trouble = schema_trouble(connection)) {
+  const Until until = std::chrono::steady_clock::now() + options.operation_timeout;
+  if (const std::optional<std::string> trouble = schema_trouble(connection, until)) {
     return Unexpected{"PostgreSQL: " + *trouble};
   }
-  const bool synchronous =
-      !ask(connection, "SELECT current_setting('synchronous_standby_names')").empty();
-  if (has_several_hosts(connection) && !synchronous && !options.allow_lossy_store) {
-    return Unexpected{std::string(
-        "PostgreSQL: several hosts without synchronous standbys lose acknowledged writes in a "
-        "failover; set synchronous_standby_names, or allow_lossy_store = true to accept that")};
-  }
   const bool distributed =
-      ask(connection, "SELECT 1 FROM pg_extension WHERE extname = 'citus'") == "1";
+      value_of(connection,
+               "SELECT 1 FROM pg_catalog.pg_extension WHERE extname OPERATOR(pg_catalog.=) 'citus'",
+               until)
+          .has_value();
   return std::unique_ptr<PostgresStore>(
       new PostgresStore(std::make_unique<Core>(url, options, distributed)));
 }
@@ -71,7 +57,7 @@ Task<StoreResult<std::optional<Record>>> PostgresStore::find(Scope scope, Key ke
   return run_on(core_->executor(), core_->find(std::move(scope), std::move(key)));
 }
 
-Task<StoreResult<Instant>> PostgresStore::time() {
+Task<StoreResult<StoreClock>> PostgresStore::time() {
   return run_on(core_->executor(), core_->time());
 }
 
@@ -91,8 +77,14 @@ Task<StoreResult<std::vector<Record>>> PostgresStore::pending(PassQuery query) {
   return run_on(core_->executor(), core_->passes().due(Status::pending, query));
 }
 
+Task<StoreResult<std::size_t>> PostgresStore::count_active(Scope scope, std::size_t up_to) {
+  return run_on(core_->executor(), core_->count_active(std::move(scope), up_to));
+}
+
 Task<StoreResult<Done>> PostgresStore::keep_evidence(LateEvidence evidence) {
   return run_on(core_->executor(), core_->keep_evidence(std::move(evidence)));
 }
+
+std::size_t PostgresStore::unreadable_rows() const { return core_->passes().unreadable_rows(); }
 
 }  // namespace pawl::postgres

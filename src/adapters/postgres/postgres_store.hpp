@@ -34,12 +34,14 @@ class PostgresStore final : public Store {
   Task<std::vector<StoreResult<Written>>> replace(std::vector<Replacement> batch) override;
   Task<StoreResult<std::vector<bool>>> erase(std::vector<Erasure> batch) override;
   Task<StoreResult<std::optional<Record>>> find(Scope scope, Key key) override;
-  Task<StoreResult<Instant>> time() override;
+  Task<StoreResult<StoreClock>> time() override;
   Task<StoreResult<std::vector<Record>>> lapsed(PassQuery query) override;
   Task<StoreResult<std::vector<Record>>> past_retention(PassQuery query) override;
   Task<StoreResult<std::vector<Record>>> undetermined(PassQuery query) override;
   Task<StoreResult<std::vector<Record>>> pending(PassQuery query) override;
+  Task<StoreResult<std::size_t>> count_active(Scope scope, std::size_t up_to) override;
   Task<StoreResult<Done>> keep_evidence(LateEvidence evidence) override;
+  [[nodiscard]] std::size_t unreadable_rows() const override;
 
   // Why the store cannot be used just now; nothing while it can. Safe from any thread.
   [[nodiscard]] std::optional<std::string> trouble() const;

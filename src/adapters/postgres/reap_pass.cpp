@@ -38,6 +38,7 @@ Task<StoreResult<std::vector<Passes::Candidate>>> Passes::next_expired(Instant n
     candidate.fence.number = int64_in(rows, row, 4);
     candidate.time = instant_in(rows, row, 5);
     candidate.bytes = bytes_in(rows, row, 6);
+    candidate.stays = rows.text(row, 7) == std::string_view("\1", 1);
     found.push_back(std::move(candidate));
   }
   co_return Result(std::move(found));
@@ -64,7 +65,7 @@ Task<StoreResult<Done>> Passes::put_off(const std::vector<Candidate>& early, Ins
     statuses.bytes(to_text(row->status));
     fences.int64(row->fence.number);
     expiries.instant(row->time);
-    next.instant(is_finished(row->status) ? row->time : now + put_off_by);
+    next.instant(is_finished(row->status) && !row->stays ? row->time : now + put_off_by);
   }
   Query query{StatementId::reap_later, {}};
   for (ArrayBuilder* array : {&scopes, &keys, &times, &statuses, &fences, &expiries, &next}) {
@@ -80,29 +81,40 @@ Task<StoreResult<Done>> Passes::put_off(const std::vector<Candidate>& early, Ins
 }
 
 Task<Passes::Page> Passes::past_retention(PassQuery query) {
-  const Deadline deadline = end_of_pass(session_);
-  std::vector<Candidate> wanted;
+  Harvest harvest{.rows_max = query.rows_max, .deadline = end_of_pass(session_)};
+  harvest.full = query.rows_max == 0;
+  harvest.reaping = true;
   Candidate last;
   last.reap_after = beginning();
-  while (wanted.size() < query.rows_max && !is_past(deadline)) {
+  if (reaper_stopped_at_) last = std::move(*reaper_stopped_at_);
+  reaper_stopped_at_.reset();
+  while (!harvest.full && !harvest.exhausted && !is_past(harvest.deadline)) {
     const StoreResult<std::vector<Candidate>> rows =
         co_await next_expired(query.now, last, query.rows_max);
     if (!rows) co_return Page(Unexpected{rows.error()});
+    harvest.exhausted = rows->size() < query.rows_max;
     if (rows->empty()) break;
     std::vector<Candidate> early;
+    std::vector<Candidate> over;
     for (const Candidate& row : *rows) {
-      const bool over = is_finished(row.status) && row.time <= query.now;
-      (over ? wanted : early).push_back(row);
+      const bool ends = is_finished(row.status) && !row.stays && row.time <= query.now;
+      (ends ? over : early).push_back(row);
     }
-    const StoreResult<Done> done = co_await put_off(early, query.now);
-    if (!done) co_return Page(Unexpected{done.error()});
+    const StoreResult<Done> put = co_await put_off(early, query.now);
+    if (!put) co_return Page(Unexpected{put.error()});
     last = rows->back();
-    if (rows->size() < query.rows_max) break;
+    const StoreResult<Done> done = co_await read(std::move(over), harvest);
+    if (!done) co_return Page(Unexpected{done.error()});
+    const StoreResult<Done> kept = co_await put_off(harvest.kept, query.now);
+    if (!kept) co_return Page(Unexpected{kept.error()});
+    harvest.kept.clear();
   }
-  Page page = co_await read(std::move(wanted), query.rows_max);
+  const bool out_of_time = !harvest.full && !harvest.exhausted;
+  if (out_of_time) reaper_stopped_at_ = std::make_unique<Candidate>(std::move(last));
+  Page page = end(Status::completed, std::move(harvest));
   if (page) {
     std::erase_if(*page, [&](const Record& row) {
-      return !is_finished(status_of(row)) || row.expires_at > query.now;
+      return !is_finished(status_of(row)) || is_dead_letter(row) || row.expires_at > query.now;
     });
   }
   co_return page;

@@ -85,10 +85,23 @@ std::optional<Instant> locked_until_of(const Record& record) {
   return std::nullopt;
 }
 
+std::optional<Instant> locked_at_of(const Record& record) {
+  if (const auto* held = std::get_if<InProgress>(&record.state)) return held->locked_at;
+  if (const auto* doubt = std::get_if<Unknown>(&record.state)) return doubt->locked_at;
+  return std::nullopt;
+}
+
+// When somebody has to look at it next, where the record says so: a source is asked, or a worker
+// tries again.
+std::optional<Instant> next_look(const Record& record) {
+  if (const auto* doubt = std::get_if<Unknown>(&record.state)) return doubt->reconcile_after;
+  const auto* queued = std::get_if<Pending>(&record.state);
+  if (queued == nullptr || queued->not_before == Instant{}) return std::nullopt;
+  return queued->not_before;
+}
+
 void append(ArrayBuilder& out, Column column, const Record& record) {
   const StoredResponse* response = response_of(record);
-  const auto* held = std::get_if<InProgress>(&record.state);
-  const auto* doubt = std::get_if<Unknown>(&record.state);
   const auto* done = std::get_if<Completed>(&record.state);
   switch (column) {
     case Column::scope_id: return out.bytes(record.scope.text);
@@ -99,10 +112,9 @@ void append(ArrayBuilder& out, Column column, const Record& record) {
     case Column::owner: return out.text(record.owner.text);
     case Column::attempt: return out.int32(record.attempt);
     case Column::recovery_point: return out.text(record.recovery_point);
-    case Column::locked_at: return held != nullptr ? out.instant(held->locked_at) : out.null();
+    case Column::locked_at: return out.instant(locked_at_of(record));
     case Column::locked_until: return out.instant(locked_until_of(record));
-    case Column::reconcile_after:
-      return doubt != nullptr ? out.instant(doubt->reconcile_after) : out.null();
+    case Column::reconcile_after: return out.instant(next_look(record));
     case Column::method: return out.text(record.method);
     case Column::path: return out.text(record.path);
     case Column::route: return out.text(record.route);
@@ -182,13 +194,18 @@ StoredResponse read_response(RowReader& row) {
 
 State read_state(RowReader& row, Status status) {
   switch (status) {
-    case Status::pending: return Pending{};
+    case Status::pending:
+      return Pending{row.raw(Column::reconcile_after) ? row.instant(Column::reconcile_after)
+                                                      : Instant{}};
     case Status::in_progress:
       return InProgress{row.instant(Column::locked_at), row.instant(Column::locked_until)};
     case Status::completed: return Completed{read_response(row), row.instant(Column::completed_at)};
     case Status::failed_retryable: return FailedRetryable{};
     case Status::unknown:
-      return Unknown{row.instant(Column::reconcile_after), row.instant(Column::locked_until)};
+      // Rows of before it was kept have none: the key's life began no later than the attempt.
+      return Unknown{row.instant(Column::reconcile_after), row.instant(Column::locked_until),
+                     row.raw(Column::locked_at) ? row.instant(Column::locked_at)
+                                                : row.instant(Column::created_at)};
     case Status::expired: return Expired{};
   }
   return Expired{};
@@ -205,8 +222,8 @@ bool is_not_request(const ColumnInfo& info) { return info.column != Column::requ
 
 bool is_plain_reservation(const Record& record) {
   const Status status = status_of(record);
-  return (status == Status::in_progress || status == Status::pending) && !record.request &&
-         record.recovery_point.empty() && record.resource_type.empty() &&
+  return (status == Status::in_progress || status == Status::pending) && !next_look(record) &&
+         !record.request && record.recovery_point.empty() && record.resource_type.empty() &&
          record.resource_id.empty() && record.last_error.empty();
 }
 

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "src/adapters/postgres/doubts.hpp"
 #include "src/adapters/postgres/row.hpp"
 
 namespace pawl::postgres {
@@ -113,22 +114,36 @@ Statements::Statements(bool distributed) : distributed_(distributed) {
   const std::string scopes = distributed ? " AND k.scope_id = ANY($1)" : "";
   const std::string row = names(is_any, "k.");
 
+  // Read before any row: what is purged afterwards raises it again.
+  const std::string purge_epoch =
+      "(SELECT value::pg_catalog.int8 FROM pawl.meta"
+      " WHERE name OPERATOR(pg_catalog.=) 'purge_epoch')";
+
   // Batches must look rows up one by one, in their order: it is what keeps two of them from
   // deadlocking, and a plan made while the table was small must not scan it when it has grown.
-  const auto settings = [](const std::string& local) {
+  // Names in full: they are looked up before the search_path is ours.
+  const auto settings = [&](const std::string& local) {
     std::string list;
     for (const char* setting :
-         {"'lock_timeout', $1", "'synchronous_commit', $2", "'enable_seqscan', 'off'",
-          "'enable_hashjoin', 'off'", "'enable_mergejoin', 'off'", "'enable_bitmapscan', 'off'",
-          "'enable_material', 'off'", "'jit', 'off'", "'plan_cache_mode', 'force_generic_plan'"}) {
-      list.append("set_config(").append(setting).append(", ").append(local).append("), ");
+         {"'lock_timeout', $1", "'synchronous_commit', $2", "'search_path', $3",
+          "'enable_seqscan', 'off'", "'enable_hashjoin', 'off'", "'enable_mergejoin', 'off'",
+          "'enable_bitmapscan', 'off'", "'enable_material', 'off'", "'jit', 'off'",
+          "'plan_cache_mode', 'force_generic_plan'"}) {
+      list.append("pg_catalog.set_config(")
+          .append(setting)
+          .append(", ")
+          .append(local)
+          .append("), ");
     }
-    return "SELECT " + list + "clock_timestamp()";
+    return "SELECT " + list + "pg_catalog.clock_timestamp(), " + purge_epoch;
   };
   set(StatementId::begin, "begin", settings("true"));
   set(StatementId::begin_all, "begin_all", settings("false"));
   set(StatementId::clock, "clock",
-      "SELECT null, null, null, null, null, null, null, null, null, clock_timestamp()");
+      "SELECT null, null, null, null, null, null, null, null, null, null,"
+      " pg_catalog.clock_timestamp(), " +
+          purge_epoch);
+  set(StatementId::barrier, "barrier", barrier_sql);
 
   set(StatementId::reserve, "reserve", insert(is_of_reservation, Form::batch, distributed));
   set(StatementId::insert, "insert", insert(is_any, Form::batch, distributed));
@@ -170,7 +185,7 @@ Statements::Statements(bool distributed) : distributed_(distributed) {
           same_key + scopes);
   set(StatementId::peek, "peek",
       "SELECT k.scope_id, k.idempotency_key, k.status, k.locked_until, k.reconcile_after,"
-      " k.created_at, coalesce(octet_length(k.request), 0)"
+      " coalesce(k.reconcile_after, k.created_at), coalesce(octet_length(k.request), 0)"
       " FROM unnest($1::text[], $2::text[]) AS b(scope_id, idempotency_key)"
       " JOIN pawl.keys AS k ON " +
           same_key + scopes + " WHERE k.status = $3");
@@ -192,7 +207,8 @@ Statements::Statements(bool distributed) : distributed_(distributed) {
 
   set(StatementId::reap_page, "reap_page",
       "SELECT scope_id, idempotency_key, reap_after, status, fence, expires_at,"
-      " coalesce(octet_length(request), 0) + coalesce(octet_length(response_body), 0)"
+      " coalesce(octet_length(request), 0) + coalesce(octet_length(response_body), 0),"
+      " status = 'failed_retryable' AND policy ->> 'mode' = 'async'"
       " FROM pawl.keys WHERE reap_after <= $1 AND reap_after >= $2"
       " AND (reap_after, scope_id, idempotency_key) > ($2, $3, $4)"
       " ORDER BY reap_after, scope_id, idempotency_key LIMIT $5");
@@ -204,6 +220,15 @@ Statements::Statements(bool distributed) : distributed_(distributed) {
           " AND k.reap_after IS NOT DISTINCT FROM b.reap_after"  // not by its index: many may agree
           " AND k.status = b.status AND k.fence = b.fence AND k.expires_at = b.expires_at");
 
+  // By the notes: they name every key in such a state, and have an index by scope.
+  set(StatementId::count_active, "count_active",
+      "SELECT count(*) FROM (SELECT DISTINCT k.idempotency_key FROM pawl.due AS d"
+      " CROSS JOIN LATERAL unnest(d.idempotency_keys) AS n(idempotency_key)"
+      " JOIN pawl.keys AS k ON k.scope_id = d.scope_id"
+      " AND k.idempotency_key = n.idempotency_key COLLATE \"C\""
+      " WHERE d.scope_id = $1 AND d.kind IN ('in_progress', 'unknown', 'pending')"
+      " AND k.scope_id = $1 AND k.status IN ('in_progress', 'unknown', 'pending')"
+      " LIMIT $2) AS a");
   set(StatementId::keep_evidence, "keep_evidence",
       "INSERT INTO pawl.evidence (scope_id, id, idempotency_key, fence, owner, fingerprint, "
       "attempt,"

@@ -14,6 +14,7 @@ enum class StatementId {
   begin,        // settings for this transaction only, and the store's clock
   begin_all,    // the same settings for the whole session: where nobody shares it
   clock,        // and from then on the clock alone, in the same column
+  barrier,      // a commit that the standby must have: see doubts.hpp
   reserve,      // insert: records that start a life, fewer columns
   insert,       // insert: any record
   reserve_one,  // the same for a lone record
@@ -32,8 +33,10 @@ enum class StatementId {
   reap_page,
   reap_later,
   keep_evidence,
+  count_active,
+  count
 };
-inline constexpr std::size_t statements_count = 21;
+inline constexpr auto statements_count = static_cast<std::size_t>(StatementId::count);
 
 struct Statement {
   std::string name;

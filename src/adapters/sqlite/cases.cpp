@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "src/adapters/cases/sql_cases.hpp"
+#include "src/adapters/cases/sql_upkeep.hpp"
 #include "src/adapters/sqlite/codec.hpp"
 #include "src/adapters/sqlite/database.hpp"
 
@@ -29,6 +29,9 @@ class SqliteSql final : public cases::Sql {
   Expected<Done, std::string> begin() override;
   void disconnect() override { opened_.reset(); }
 
+  [[nodiscard]] std::string now() const override {
+    return std::to_string(options_.clock().time_since_epoch().count());
+  }
   [[nodiscard]] std::string micros(const std::string& column) const override { return column; }
   [[nodiscard]] std::string hexadecimal(const std::string& column) const override {
     return "CASE WHEN " + column + " IS NULL THEN NULL ELSE hex(" + column + ") END";
@@ -44,8 +47,20 @@ class SqliteSql final : public cases::Sql {
            ", $1, $2, CAST($3 AS bigint), $4, $5, $6, $7, $8 WHERE $9 <> ''";
   }
   [[nodiscard]] std::string evidence_time() const override { return "kept_at"; }
+  [[nodiscard]] std::string audit_time() const override { return "at"; }
+  [[nodiscard]] std::string trail_id() const override { return "id"; }
+  [[nodiscard]] std::string instant(const std::string& parameter) const override {
+    return "CAST(" + parameter + " AS bigint)";
+  }
+  [[nodiscard]] std::string facts() const override { return "pawl.meta"; }
+  [[nodiscard]] std::string schema_version() const override {
+    return "user_version FROM pragma_user_version";
+  }
   [[nodiscard]] std::string keys_in(const std::string&) const override {
     return "FROM pawl.keys k";
+  }
+  [[nodiscard]] std::string is_async() const override {
+    return R"(instr(k.policy, '"mode":"async"') > 0)";
   }
   [[nodiscard]] std::optional<Headers> decode_headers(std::string_view text) const override {
     return text.empty() ? Headers{} : sqlite::decode_headers(text);
@@ -67,11 +82,15 @@ class SqliteSql final : public cases::Sql {
 };
 
 std::optional<std::string> SqliteSql::ready() {
-  if (opened_) return std::nullopt;
+  if (opened_) {
+    std::optional<std::string> changed = opened_->changed();
+    if (changed) opened_.reset();
+    return changed;
+  }
   if (!database_) {
     std::error_code ignored;
     if (!std::filesystem::exists(path_, ignored)) return "there is no file \"" + path_ + "\"";
-    Expected<Database, std::string> database = prepare_database(path_, options_);
+    Expected<Database, std::string> database = prepare_database(path_, options_, WhenOld::refuse);
     if (!database) return database.error();
     database_ = std::move(*database);
   }
@@ -122,6 +141,11 @@ Expected<cases::Sql::Rows, std::string> SqliteSql::run(const std::string& sql,
 
 std::unique_ptr<Cases> cases_in(std::string path, Options options) {
   return std::make_unique<cases::SqlCases>(
+      std::make_unique<SqliteSql>(std::move(path), std::move(options)));
+}
+
+std::unique_ptr<Upkeep> upkeep_in(std::string path, Options options) {
+  return std::make_unique<cases::SqlUpkeep>(
       std::make_unique<SqliteSql>(std::move(path), std::move(options)));
 }
 

@@ -5,11 +5,13 @@
 #include <string>
 
 #include "pawl/ports/cases.hpp"
+#include "pawl/ports/upkeep.hpp"
 #include "src/adapters/sqlite/options.hpp"
 
 namespace pawl::sqlite {
 
 // The file is opened when it is needed; it must be a store by then.
 std::unique_ptr<Cases> cases_in(std::string path, Options options = {});
+std::unique_ptr<Upkeep> upkeep_in(std::string path, Options options = {});
 
 }  // namespace pawl::sqlite

@@ -1,7 +1,6 @@
 #include "src/adapters/sqlite/database.hpp"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -130,10 +129,21 @@ Instant wall_time() {
                  std::chrono::duration_cast<Duration>(std::chrono::nanoseconds(now.tv_nsec)));
 }
 
-std::optional<FileIdentity> file_identity(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
-  return FileIdentity{status.st_dev, status.st_ino};
+Opened& Opened::operator=(Opened&& other) noexcept {
+  before_closing();
+  connection = std::move(other.connection);
+  file_ = std::move(other.file_);
+  log_ = other.log_;
+  index_ = other.index_;
+  return *this;
+}
+
+Opened::~Opened() { before_closing(); }
+
+// The last one who closes copies the log into its database and deletes the log by its path: by now
+// that may be another's.
+void Opened::before_closing() {
+  if (connection.handle() != nullptr && changed()) connection.keep_log();
 }
 
 std::string explain(const std::string& path, const SqlError& error) {
@@ -163,13 +173,21 @@ Expected<Database, std::string> prepare_database(const std::string& path, const 
     return Unexpected{std::string("this SQLite was built for one thread only; Pawl uses several.")};
   }
   std::error_code no_directory;
-  Database database{std::filesystem::absolute(path, no_directory).string(), {}};
+  Database database{std::filesystem::absolute(path, no_directory).string(), {}, {}};
   if (no_directory) return Unexpected{quoted(path) + ": " + no_directory.message()};
-  create_private(database.path);
+  // What this process has open already is not made anew where it has gone.
+  database.file = StoreFile::known_at(database.path);
+  if (!database.file) {
+    create_private(database.path);
+    database.file = StoreFile::at(database.path);
+  } else if (Refusal refusal = database.file->changed()) {
+    return Unexpected{*refusal};
+  }
 
   Expected<Connection, SqlError> opened =
       Connection::open(database.path, WhenMissing::create, {options.busy_timeout, options.vfs});
   if (!opened) return Unexpected{explain(database.path, opened.error())};
+  if (Refusal refusal = database.file->changed()) return Unexpected{*refusal};
   Connection& connection = *opened;
   // Nothing is written before the file is known to be ours. One transaction, so that all of the
   // stamp is of one moment: another process may be creating the file just now.
@@ -186,7 +204,9 @@ Expected<Database, std::string> prepare_database(const std::string& path, const 
     const std::string& file = database.path;
     return Unexpected{quoted(file) + " has schema version " + std::to_string(stamp->version) +
                       "; this pawl needs version " + std::to_string(newest_version()) +
-                      ". It is brought up to date when `pawl serve` of this version starts."};
+                      ". It is brought up to date when `pawl serve` of this version starts, or by "
+                      "`pawl migrate --store sqlite:" +
+                      file + "`."};
   }
   if (sqlite3_db_readonly(connection.handle(), "main") == 1) {
     return Unexpected{explain(database.path, {SQLITE_READONLY, "the file is read-only"})};
@@ -209,8 +229,7 @@ Expected<Opened, std::string> connect(const Database& database, const Options& o
   const auto failed = [&](const SqlError& error) {
     return Unexpected{explain(database.path, error)};
   };
-  const std::optional<FileIdentity> file = file_identity(database.path);
-  if (!file) return Unexpected{quoted(database.path) + " is gone. Put it back, or restart Pawl."};
+  if (Refusal refusal = database.file->changed()) return Unexpected{*refusal};
   Expected<Connection, SqlError> opened =
       Connection::open(database.path, WhenMissing::fail, {options.busy_timeout, options.vfs});
   if (!opened) return failed(opened.error());
@@ -231,7 +250,9 @@ Expected<Opened, std::string> connect(const Database& database, const Options& o
   if (connection.run(tuning(options, cache_bytes).c_str()) != SQLITE_OK) {
     return failed(connection.last_error());
   }
-  return Opened{std::move(connection), *file};
+  Opened made(std::move(connection), database.file, database.file->log());
+  if (Refusal refusal = made.changed()) return Unexpected{*refusal};  // just now
+  return made;
 }
 
 }  // namespace pawl::sqlite

@@ -1,56 +1,58 @@
 #include "src/adapters/sqlite/facts.hpp"
 
-#include <sqlite3.h>
-
-#include <memory>
+#include "src/adapters/sqlite/database.hpp"
 
 namespace pawl::sqlite {
 namespace {
 
-using Handle = std::unique_ptr<sqlite3, decltype(&sqlite3_close)>;
-using Prepared = std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)>;
+constexpr std::chrono::milliseconds busy_timeout{5000};
 
-constexpr int busy_milliseconds = 5000;
-
-Expected<std::string, std::string> run(const std::string& path, const char* sql,
-                                       const std::string& name, const std::string& value) {
-  sqlite3* opened = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READWRITE, nullptr);
-  const Handle handle(opened, sqlite3_close);
-  if (code != SQLITE_OK) return Unexpected{std::string(sqlite3_errmsg(handle.get()))};
-  sqlite3_busy_timeout(handle.get(), busy_milliseconds);
-  sqlite3_stmt* made = nullptr;
-  sqlite3_prepare_v2(handle.get(), sql, -1, &made, nullptr);
-  const Prepared statement(made, sqlite3_finalize);
-  const auto bind = [&](int index, const std::string& text) {
-    return sqlite3_bind_text(statement.get(), index, text.data(), static_cast<int>(text.size()),
-                             nullptr);
-  };
-  const bool bound = made != nullptr && bind(1, name) == SQLITE_OK && bind(2, value) == SQLITE_OK;
-  if (!bound || sqlite3_step(statement.get()) != SQLITE_ROW) {
-    return Unexpected{std::string(sqlite3_errmsg(handle.get()))};
+// The value that the statement gives; nothing where it gives no row.
+Expected<std::optional<std::string>, std::string> run(const std::string& path, const char* sql,
+                                                      const std::string& name,
+                                                      const std::string& value) {
+  const std::shared_ptr<StoreFile> file = StoreFile::at(path);
+  Expected<Connection, SqlError> connection =
+      Connection::open(path, WhenMissing::fail, {busy_timeout, {}});
+  if (!connection) return Unexpected{explain(path, connection.error())};
+  const Opened opened(std::move(*connection), file, std::nullopt);
+  if (const std::optional<std::string> changed = opened.changed()) return Unexpected{*changed};
+  const auto failed = [&] { return Unexpected{explain(path, opened.connection.last_error())}; };
+  std::optional<Statement> statement = Statement::prepare(opened.connection.handle(), sql);
+  if (!statement) return failed();
+  statement->bind_text(1, name);
+  if (sqlite3_bind_parameter_count(statement->handle()) > 1) statement->bind_text(2, value);
+  std::optional<std::string> found;
+  int code = statement->step();
+  for (; code == SQLITE_ROW; code = statement->step()) {
+    const auto* bytes = static_cast<const char*>(sqlite3_column_blob(statement->handle(), 0));
+    const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement->handle(), 0));
+    found = bytes == nullptr ? std::string() : std::string(bytes, size);
   }
-  const auto* text = sqlite3_column_text(statement.get(), 0);
-  std::string found(reinterpret_cast<const char*>(text),
-                    static_cast<std::size_t>(sqlite3_column_bytes(statement.get(), 0)));
-  while (sqlite3_step(statement.get()) == SQLITE_ROW) {
-  }
+  if (code != SQLITE_DONE) return failed();
   return found;
 }
 
 }  // namespace
 
+Expected<std::optional<std::string>, std::string> find_fact(const std::string& path,
+                                                            const std::string& name) {
+  return run(path, "SELECT value FROM meta WHERE name = ?1", name, {});
+}
+
 Expected<std::string, std::string> recorded_fact(const std::string& path, const std::string& name,
                                                  const std::string& proposed) {
-  return run(path,
-             "INSERT INTO meta (name, value) VALUES (?1, ?2)"
-             " ON CONFLICT (name) DO UPDATE SET value = value RETURNING value",
-             name, proposed);
+  const auto found = run(path,
+                         "INSERT INTO meta (name, value) VALUES (?1, ?2)"
+                         " ON CONFLICT (name) DO UPDATE SET value = value RETURNING value",
+                         name, proposed);
+  if (!found) return Unexpected{found.error()};
+  return found->value_or(proposed);
 }
 
 Expected<Done, std::string> record_fact(const std::string& path, const std::string& name,
                                         const std::string& value) {
-  const Expected<std::string, std::string> written =
+  const auto written =
       run(path,
           "INSERT INTO meta (name, value) VALUES (?1, ?2)"
           " ON CONFLICT (name) DO UPDATE SET value = excluded.value RETURNING value",

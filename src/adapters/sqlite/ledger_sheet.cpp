@@ -1,7 +1,7 @@
 #include "src/adapters/sqlite/ledger_sheet.hpp"
 
 #include "pawl/core/names.hpp"
-#include "src/adapters/sqlite/connection.hpp"
+#include "src/adapters/sqlite/database.hpp"
 
 namespace pawl::sqlite {
 namespace {
@@ -38,8 +38,7 @@ std::int64_t micros(Instant at) { return at.time_since_epoch().count(); }
 
 class Sheet final : public LedgerSheet {
  public:
-  Sheet(std::string path, Connection connection)
-      : path_(std::move(path)), connection_(std::move(connection)) {}
+  Sheet(std::string path, Opened opened) : path_(std::move(path)), opened_(std::move(opened)) {}
 
   Result<Progress> begin(const LedgerRange& range) override;
   Result<Done> add(const std::vector<TheirEntry>& page, const Progress& then) override;
@@ -57,8 +56,12 @@ class Sheet final : public LedgerSheet {
   }
   bool save(const Progress& progress);
 
+  // Nothing if the sheet is still the one that was opened.
+  std::optional<std::string> changed() { return opened_.changed(); }
+
   const std::string path_;
-  Connection connection_;
+  Opened opened_;
+  Connection& connection_ = opened_.connection;
 };
 
 bool Sheet::save(const Progress& progress) {
@@ -78,6 +81,7 @@ bool Sheet::save(const Progress& progress) {
 }
 
 LedgerSheet::Result<LedgerSheet::Progress> Sheet::begin(const LedgerRange& range) {
+  if (const std::optional<std::string> why = changed()) return Unexpected{*why};
   std::optional<Statement> find = statement(
       "SELECT source, since, until, cursor, theirs_done, scope, key, ours_done FROM sheet");
   if (!find) return failed();
@@ -106,6 +110,7 @@ LedgerSheet::Result<LedgerSheet::Progress> Sheet::begin(const LedgerRange& range
 }
 
 LedgerSheet::Result<Done> Sheet::add(const std::vector<TheirEntry>& page, const Progress& then) {
+  if (const std::optional<std::string> why = changed()) return Unexpected{*why};
   if (connection_.run("BEGIN IMMEDIATE") != SQLITE_OK) return failed();
   std::optional<Statement> insert = statement("INSERT INTO theirs VALUES (?1, ?2, ?3)");
   if (!insert) return failed();
@@ -120,6 +125,7 @@ LedgerSheet::Result<Done> Sheet::add(const std::vector<TheirEntry>& page, const 
 }
 
 LedgerSheet::Result<Done> Sheet::add(const std::vector<OurEntry>& page, const Progress& then) {
+  if (const std::optional<std::string> why = changed()) return Unexpected{*why};
   if (connection_.run("BEGIN IMMEDIATE") != SQLITE_OK) return failed();
   std::optional<Statement> insert =
       statement("INSERT INTO ours VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)");
@@ -140,6 +146,7 @@ LedgerSheet::Result<Done> Sheet::add(const std::vector<OurEntry>& page, const Pr
 
 // Two sorted streams, side by side.
 LedgerSheet::Result<LedgerCounts> Sheet::read(const std::function<void(const Match&)>& each) {
+  if (const std::optional<std::string> why = changed()) return Unexpected{*why};
   std::optional<Statement> ours = statement(
       "SELECT subject, scope, key, status, code, created_at, facts FROM ours ORDER BY subject");
   std::optional<Statement> theirs =
@@ -195,7 +202,9 @@ Expected<std::unique_ptr<LedgerSheet>, std::string> open_sheet(const std::string
   if (connection->run(prepare_sql) != SQLITE_OK) {
     return Unexpected{"\"" + path + "\": " + connection->last_error().text};
   }
-  return std::unique_ptr<LedgerSheet>(std::make_unique<Sheet>(path, std::move(*connection)));
+  const std::shared_ptr<StoreFile> file = path.empty() ? nullptr : StoreFile::at(path);
+  Opened opened(std::move(*connection), file, file ? file->log() : std::nullopt);
+  return std::unique_ptr<LedgerSheet>(std::make_unique<Sheet>(path, std::move(opened)));
 }
 
 }  // namespace pawl::sqlite

@@ -91,7 +91,11 @@ void SqliteObservations::disconnect() { live_.reset(); }
 
 // Nothing if there is a connection; else why not.
 std::optional<std::string> SqliteObservations::ready() {
-  if (live_) return std::nullopt;
+  if (live_) {
+    std::optional<std::string> changed = live_->opened.changed();
+    if (changed) live_.reset();
+    return changed;
+  }
   if (!database_) {
     std::error_code ignored;
     if (!std::filesystem::exists(path_, ignored)) return "there is no file \"" + path_ + "\"";

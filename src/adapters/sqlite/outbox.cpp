@@ -16,24 +16,30 @@ constexpr const char* tuning = "PRAGMA wal_autocheckpoint = 20000";
 const std::string columns =
     "scope_id, id, idempotency_key, destination, derived_key, method, path, headers, body, status,"
     " attempt, owner, locked_until, next_attempt_at, first_sent_at, provider_id, response_code,"
-    " last_error, created_at, done_at, discarded_at";
+    " last_error, created_at, done_at, discarded_at, asked, absent, doubted_at";
 constexpr const char* columns_without_body =
     "scope_id, id, idempotency_key, destination, derived_key, method, path, headers, x'' AS body,"
     " status, attempt, owner, locked_until, next_attempt_at, first_sent_at, provider_id,"
-    " response_code, last_error, created_at, done_at, discarded_at";
+    " response_code, last_error, created_at, done_at, discarded_at, asked, absent, doubted_at";
 
-const std::string due =
-    "destination = ?1 AND status IN ('pending', 'sending') AND next_attempt_at <= ?2"
-    " AND (locked_until IS NULL OR locked_until <= ?2)";
-const std::string any_due_sql = "SELECT EXISTS (SELECT 1 FROM outbox WHERE " + due + ")";
-const std::string claim_sql =
-    "UPDATE outbox SET owner = ?3, locked_until = ?4, next_attempt_at = ?4"
-    " WHERE (scope_id, id) IN (SELECT scope_id, id FROM outbox WHERE " +
-    due + " ORDER BY next_attempt_at LIMIT ?5) AND " + due + " RETURNING " + columns;
+const std::string free_and_due =
+    " AND next_attempt_at <= ?2 AND (locked_until IS NULL OR locked_until <= ?2)";
+const std::string due = "destination = ?1 AND status IN ('pending', 'sending')" + free_and_due;
+const std::string doubtful =
+    "destination = ?1 AND status = 'unknown' AND discarded_at IS NULL" + free_and_due;
+
+std::string any_due_sql(const std::string& which) {
+  return "SELECT EXISTS (SELECT 1 FROM outbox WHERE " + which + ")";
+}
+std::string claim_sql(const std::string& which) {
+  return "UPDATE outbox SET owner = ?3, locked_until = ?4, next_attempt_at = ?4"
+         " WHERE (scope_id, id) IN (SELECT scope_id, id FROM outbox WHERE " +
+         which + " ORDER BY next_attempt_at LIMIT ?5) AND " + which + " RETURNING " + columns;
+}
 const std::string replace_sql =
     "UPDATE outbox SET status = ?4, attempt = ?5, locked_until = ?6, next_attempt_at = ?7,"
     " first_sent_at = ?8, provider_id = ?9, response_code = ?10, last_error = ?11, done_at = ?12,"
-    " discarded_at = ?13, owner = ?14"
+    " discarded_at = ?13, owner = ?14, asked = ?16, absent = ?17, doubted_at = ?18"
     " WHERE scope_id = ?1 AND id = ?2 AND owner = ?3"
     " AND (?15 IS NULL OR (locked_until IS NOT NULL AND locked_until > ?15))";
 constexpr const char* count_sql =
@@ -104,6 +110,9 @@ OutboxRow row_of(const Statement& statement) {
   row.created_at = next.time();
   row.done_at = next.maybe_time();
   row.discarded_at = next.maybe_time();
+  row.asked = static_cast<int>(next.number());
+  row.absent = static_cast<int>(next.number());
+  row.doubted_at = next.maybe_time();
   return row;
 }
 
@@ -113,8 +122,11 @@ SqliteOutbox::SqliteOutbox(std::string path, Options options)
     : path_(std::move(path)), options_(std::move(options)) {}
 
 std::optional<std::string> SqliteOutbox::ready() {
-  if (opened_ && file_identity(database_->path) == opened_->file) return std::nullopt;
-  opened_.reset();
+  if (opened_) {
+    std::optional<std::string> changed = opened_->changed();
+    if (changed) opened_.reset();
+    return changed;
+  }
   if (!database_) {
     std::error_code ignored;
     if (!std::filesystem::exists(path_, ignored)) return "there is no file \"" + path_ + "\"";
@@ -149,7 +161,7 @@ Expected<std::vector<OutboxRow>, std::string> SqliteOutbox::rows_of(Statement& s
 
 // Asked first, and outside a writing transaction: nearly always the answer is no.
 Expected<bool, std::string> SqliteOutbox::any_due(const OutboxClaim& claim, Instant now) {
-  std::optional<Statement> statement = prepared(any_due_sql);
+  std::optional<Statement> statement = prepared(any_due_sql(claim.in_doubt ? doubtful : due));
   if (!statement) return Unexpected{failed()};
   statement->bind_text(1, claim.destination);
   statement->bind(2, micros(now));
@@ -168,7 +180,7 @@ Expected<OutboxClaimed, std::string> SqliteOutbox::claim(const OutboxClaim& clai
   if (connection.run("BEGIN IMMEDIATE") != SQLITE_OK) return Unexpected{failed()};
   claimed.now = options_.clock();  // the lock may have been waited for
   {
-    std::optional<Statement> statement = prepared(claim_sql);
+    std::optional<Statement> statement = prepared(claim_sql(claim.in_doubt ? doubtful : due));
     if (!statement) return Unexpected{failed()};
     statement->bind_text(1, claim.destination);
     statement->bind(2, micros(claimed.now));
@@ -204,6 +216,9 @@ int SqliteOutbox::replace(const OutboxRow& next, const std::string& owner,
   statement->bind(13, micros(next.discarded_at));
   statement->bind_text(14, next.owner);
   statement->bind(15, micros(lease_at));
+  statement->bind(16, std::int64_t{next.asked});
+  statement->bind(17, std::int64_t{next.absent});
+  statement->bind(18, micros(next.doubted_at));
   const int result = statement->run();
   changed = result == SQLITE_OK && opened_->connection.changed_a_row();
   return result;

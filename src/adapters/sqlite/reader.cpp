@@ -1,10 +1,13 @@
 #include "src/adapters/sqlite/reader.hpp"
 
+#include "pawl/core/half_done.hpp"
+
 namespace pawl::sqlite {
 namespace {
 
-// Rows that cannot be understood are stepped over, but not without end.
-inline constexpr std::size_t skipped_rows_max = 10'000;
+// Rows that cannot be understood are stepped over, but not without end: others wait for this
+// thread.
+inline constexpr std::size_t skipped_rows_max = 1'000'000;
 
 }  // namespace
 
@@ -20,20 +23,36 @@ StoreResult<std::optional<Record>> FindRead::result() && {
   return std::move(row_);
 }
 
+int CountRead::run(Session& session) {
+  Statement& count = session.statements().count_active;
+  const ResetOnExit reset(count);
+  count.bind_text(1, scope_.text);
+  count.bind(2, static_cast<std::int64_t>(up_to_));
+  if (const int code = count.step(); code != SQLITE_ROW) return code;
+  count_ = static_cast<std::size_t>(sqlite3_column_int64(count.handle(), 0));
+  return SQLITE_OK;
+}
+
+StoreResult<std::size_t> CountRead::result() && {
+  if (error) return Unexpected{*error};
+  return count_;
+}
+
 int PassRead::run(Session& session) {
   Statement& statement = session.statements().*statement_;
   const ResetOnExit reset(statement);
   statement.bind(1, micros(query_.now));
   rows_.clear();
-  std::size_t skipped = 0;
-  while (rows_.size() < query_.rows_max && skipped < skipped_rows_max) {
+  skipped_ = 0;
+  const bool reaping = statement_ == &Statements::past_retention;
+  while (rows_.size() < query_.rows_max && skipped_ < skipped_rows_max) {
     const int code = statement.step();
     if (code == SQLITE_DONE) break;
     if (code != SQLITE_ROW) return code;
     if (std::optional<Record> row = read_row(statement)) {
-      rows_.push_back(std::move(*row));
+      if (!reaping || !is_half_done(*row)) rows_.push_back(std::move(*row));
     } else {
-      ++skipped;
+      ++skipped_;
     }
   }
   return SQLITE_OK;

@@ -37,17 +37,41 @@ class FindRead final : public Read {
   std::optional<Record> row_;
 };
 
+class EpochRead final : public Read {
+ public:
+  int run(Session& session) override { return session.read_purge_epoch(epoch_); }
+  [[nodiscard]] std::int64_t epoch() const { return epoch_; }
+
+ private:
+  std::int64_t epoch_ = 0;
+};
+
+class CountRead final : public Read {
+ public:
+  CountRead(Scope scope, std::size_t up_to) : scope_(std::move(scope)), up_to_(up_to) {}
+  int run(Session& session) override;
+  StoreResult<std::size_t> result() &&;
+
+ private:
+  Scope scope_;
+  std::size_t up_to_;
+  std::size_t count_ = 0;
+};
+
 class PassRead final : public Read {
  public:
   PassRead(Statement Statements::*statement, PassQuery query)
       : statement_(statement), query_(query) {}
   int run(Session& session) override;
   StoreResult<std::vector<Record>> result() &&;
+  // Rows that cannot be understood.
+  [[nodiscard]] std::size_t skipped() const { return skipped_; }
 
  private:
   Statement Statements::*statement_;
   PassQuery query_;
   std::vector<Record> rows_;
+  std::size_t skipped_ = 0;
 };
 
 class Reader {

@@ -91,11 +91,15 @@ StoredResponse response_of(const Reading& row) {
 
 State state_of(const Reading& row) {
   switch (understood(from_text<Status>(row.view(status)))) {
-    case Status::pending: return Pending{};
+    case Status::pending:
+      return Pending{row.null(reconcile_after) ? Instant{} : row.time(reconcile_after)};
     case Status::in_progress: return InProgress{row.time(locked_at), row.time(locked_until)};
     case Status::completed: return Completed{response_of(row), row.time(completed_at)};
     case Status::failed_retryable: return FailedRetryable{};
-    case Status::unknown: return Unknown{row.time(reconcile_after), row.time(locked_until)};
+    case Status::unknown:
+      // Rows of before it was kept have none: the key's life began no later than the attempt.
+      return Unknown{row.time(reconcile_after), row.time(locked_until),
+                     row.null(locked_at) ? row.time(created_at) : row.time(locked_at)};
     case Status::expired: return Expired{};
   }
   throw Misread{};
@@ -130,6 +134,15 @@ Record record_of(const Reading& row) {
   record.expires_at = row.time(expires_at);
   if (broken_invariant(record)) throw Misread{};
   return record;
+}
+
+// When somebody has to look at it next, where the record says so: a source is asked, or a worker
+// tries again.
+std::optional<Instant> next_look(const Record& record) {
+  if (const auto* doubt = std::get_if<Unknown>(&record.state)) return doubt->reconcile_after;
+  const auto* queued = std::get_if<Pending>(&record.state);
+  if (queued == nullptr || queued->not_before == Instant{}) return std::nullopt;
+  return queued->not_before;
 }
 
 }  // namespace
@@ -182,10 +195,12 @@ void bind_row(Statement& statement, const Record& record, const EncodedRow& row)
   statement.bind_text(owner, record.owner.text);
   statement.bind(attempt, std::int64_t{record.attempt});
   statement.bind_text(recovery_point, record.recovery_point);
-  time_if(locked_at, held != nullptr, held ? held->locked_at : Instant{});
+  time_if(locked_at, held != nullptr || doubt != nullptr,
+          held ? held->locked_at : (doubt ? doubt->locked_at : Instant{}));
   time_if(locked_until, held != nullptr || doubt != nullptr,
           held ? held->locked_until : (doubt ? doubt->locked_until : Instant{}));
-  time_if(reconcile_after, doubt != nullptr, doubt ? doubt->reconcile_after : Instant{});
+  const std::optional<Instant> again = next_look(record);
+  time_if(reconcile_after, again.has_value(), again.value_or(Instant{}));
   statement.bind_text(method, record.method);
   statement.bind_text(path, record.path);
   statement.bind_text(route, record.route);

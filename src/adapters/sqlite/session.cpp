@@ -15,6 +15,7 @@ Statements prepare_all(sqlite3* connection) {
     return std::move(*statement);
   };
   return Statements{.schema_version = prepared(sql::schema_version),
+                    .purge_epoch = prepared(sql::purge_epoch),
                     .begin = prepared(sql::begin),
                     .commit = prepared(sql::commit),
                     .rollback = prepared(sql::rollback),
@@ -28,6 +29,7 @@ Statements prepare_all(sqlite3* connection) {
                     .past_retention = prepared(sql::past_retention),
                     .undetermined = prepared(sql::undetermined),
                     .pending = prepared(sql::pending),
+                    .count_active = prepared(sql::count_active),
                     .probe_write = prepared(sql::probe_write),
                     .probe_read = prepared(sql::probe_read)};
 }
@@ -54,8 +56,11 @@ Session::Session(const Database& database, const Options& options, std::size_t c
 Session::~Session() = default;
 
 std::optional<std::string> Session::ready() {
-  if (live_ && file_identity(database_.path) == live_->opened.file) return std::nullopt;
-  drop();
+  if (live_) {
+    std::optional<std::string> changed = live_->opened.changed();
+    if (changed) drop();
+    return changed;
+  }
   Expected<Opened, std::string> opened = connect(database_, options_, cache_bytes_);
   if (!opened) return opened.error();
   sqlite3* handle = opened->connection.handle();
@@ -80,6 +85,15 @@ std::optional<std::string> Session::schema_changed() {
   drop();
   return "\"" + database_.path + "\" was migrated to schema version " + std::to_string(found) +
          " while this pawl was running. Restart with the version that did it.";
+}
+
+int Session::read_purge_epoch(std::int64_t& epoch) {
+  Statement& read = statements().purge_epoch;
+  const ResetOnExit reset(read);
+  const int code = read.step();
+  if (code == SQLITE_ROW) epoch = sqlite3_column_int64(read.handle(), 0);
+  if (code == SQLITE_DONE) return SQLITE_CORRUPT;  // it was made with the file
+  return code == SQLITE_ROW ? SQLITE_OK : code;
 }
 
 // A sync that makes a file longer costs a journal commit of the file system besides: on ext4 a lone

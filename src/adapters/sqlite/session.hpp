@@ -11,9 +11,9 @@
 namespace pawl::sqlite {
 
 struct Statements {
-  Statement schema_version, begin, commit, rollback;
+  Statement schema_version, purge_epoch, begin, commit, rollback;
   Statement find, insert, replace, erase, audit, keep_evidence;
-  Statement lapsed, past_retention, undetermined, pending;
+  Statement lapsed, past_retention, undetermined, pending, count_active;
   Statement probe_write, probe_read;
 };
 
@@ -36,6 +36,9 @@ class Session {
   // Nothing if the schema is still the one this program knows; else why not. Cheap; asked within
   // each transaction, since a newer pawl may migrate the file while this one runs.
   std::optional<std::string> schema_changed();
+
+  // The number that every purge raises: SQLITE_OK, or the error.
+  int read_purge_epoch(std::int64_t& epoch);
 
   // Within a write transaction: makes the log longer ahead of need. See session.cpp.
   void extend_log();

@@ -23,18 +23,19 @@ std::vector<Write*> pointers(std::vector<W>& writes, WriteGroup& group) {
 }
 
 template <class W>
-std::vector<StoreResult<Written>> results(std::vector<W>& writes, Instant store_time) {
+std::vector<StoreResult<Written>> results(std::vector<W>& writes, const WriteGroup& group) {
   std::vector<StoreResult<Written>> all;
   all.reserve(writes.size());
-  for (W& write : writes) all.push_back(std::move(write).result(store_time));
+  for (W& write : writes) all.push_back(std::move(write).result(group));
   return all;
 }
 
 }  // namespace
 
 Expected<std::unique_ptr<SqliteStore>, std::string> SqliteStore::open(const std::string& path,
-                                                                      Options options) {
-  Expected<Database, std::string> database = prepare_database(path, options);
+                                                                      Options options,
+                                                                      WhenOld when_old) {
+  Expected<Database, std::string> database = prepare_database(path, options, when_old);
   if (!database) return Unexpected{database.error()};
   return std::unique_ptr<SqliteStore>(new SqliteStore(std::move(*database), std::move(options)));
 }
@@ -79,7 +80,7 @@ Task<std::vector<StoreResult<Written>>> SqliteStore::insert_or_read(std::vector<
   WriteGroup group;
   const std::vector<Write*> all = pointers(writes, group);
   co_await perform(all, group, Lane::requests);
-  co_return results(writes, group.store_time);
+  co_return results(writes, group);
 }
 
 Task<std::vector<StoreResult<Written>>> SqliteStore::replace(std::vector<Replacement> batch) {
@@ -89,7 +90,7 @@ Task<std::vector<StoreResult<Written>>> SqliteStore::replace(std::vector<Replace
   WriteGroup group;
   const std::vector<Write*> all = pointers(writes, group);
   co_await perform(all, group, Lane::requests);
-  co_return results(writes, group.store_time);
+  co_return results(writes, group);
 }
 
 // The port has one error for all rows. Where some were erased and others were not, that is doubt.
@@ -118,29 +119,47 @@ Task<StoreResult<std::optional<Record>>> SqliteStore::find(Scope scope, Key key)
   co_return std::move(read).result();
 }
 
-Task<StoreResult<Instant>> SqliteStore::time() { co_return options_.clock(); }
+Task<StoreResult<StoreClock>> SqliteStore::time() {
+  EpochRead read;
+  co_await perform(finder_, read);
+  if (read.error) co_return Unexpected{*read.error};
+  co_return StoreClock{options_.clock(), read.epoch()};
+}
 
 Task<StoreResult<std::vector<Record>>> SqliteStore::pass(Statement Statements::*statement,
-                                                         PassQuery query) {
+                                                         PassQuery query,
+                                                         std::atomic<std::size_t>& unreadable) {
   PassRead read(statement, query);
   co_await perform(passes_, read);
+  if (!read.error) unreadable = read.skipped();
   co_return std::move(read).result();
 }
 
 Task<StoreResult<std::vector<Record>>> SqliteStore::lapsed(PassQuery query) {
-  return pass(&Statements::lapsed, query);
+  return pass(&Statements::lapsed, query, unreadable_lapsed_);
 }
 
 Task<StoreResult<std::vector<Record>>> SqliteStore::past_retention(PassQuery query) {
-  return pass(&Statements::past_retention, query);
+  return pass(&Statements::past_retention, query, unreadable_past_retention_);
 }
 
 Task<StoreResult<std::vector<Record>>> SqliteStore::undetermined(PassQuery query) {
-  return pass(&Statements::undetermined, query);
+  return pass(&Statements::undetermined, query, unreadable_undetermined_);
 }
 
 Task<StoreResult<std::vector<Record>>> SqliteStore::pending(PassQuery query) {
-  return pass(&Statements::pending, query);
+  return pass(&Statements::pending, query, unreadable_pending_);
+}
+
+std::size_t SqliteStore::unreadable_rows() const {
+  return unreadable_lapsed_ + unreadable_past_retention_ + unreadable_undetermined_ +
+         unreadable_pending_;
+}
+
+Task<StoreResult<std::size_t>> SqliteStore::count_active(Scope scope, std::size_t up_to) {
+  CountRead read(std::move(scope), up_to);
+  co_await perform(finder_, read);
+  co_return std::move(read).result();
 }
 
 Task<StoreResult<Done>> SqliteStore::keep_evidence(LateEvidence evidence) {

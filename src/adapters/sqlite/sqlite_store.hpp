@@ -7,11 +7,13 @@
 // has a store open, nor open and close the file by other means: that drops SQLite's locks.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "pawl/ports/store.hpp"
+#include "src/adapters/sqlite/database.hpp"
 #include "src/adapters/sqlite/options.hpp"
 #include "src/adapters/sqlite/reader.hpp"
 #include "src/adapters/sqlite/writer.hpp"
@@ -20,10 +22,11 @@ namespace pawl::sqlite {
 
 class SqliteStore final : public Store {
  public:
-  // Opens or creates the file and brings its schema up to date. Blocks: for the start of a program.
-  // The error is a sentence or two: what is wrong, where, and what would be right.
-  static Expected<std::unique_ptr<SqliteStore>, std::string> open(const std::string& path,
-                                                                  Options options = {});
+  // Opens or creates the file and, unless told otherwise, brings its schema up to date. Blocks: for
+  // the start of a program. The error is a sentence or two: what is wrong, where, and what would be
+  // right.
+  static Expected<std::unique_ptr<SqliteStore>, std::string> open(
+      const std::string& path, Options options = {}, WhenOld when_old = WhenOld::migrate);
   // Finishes what was asked of it. The callers' executors must still be there.
   ~SqliteStore() override;
 
@@ -31,12 +34,14 @@ class SqliteStore final : public Store {
   Task<std::vector<StoreResult<Written>>> replace(std::vector<Replacement> batch) override;
   Task<StoreResult<std::vector<bool>>> erase(std::vector<Erasure> batch) override;
   Task<StoreResult<std::optional<Record>>> find(Scope scope, Key key) override;
-  Task<StoreResult<Instant>> time() override;
+  Task<StoreResult<StoreClock>> time() override;
   Task<StoreResult<std::vector<Record>>> lapsed(PassQuery query) override;
   Task<StoreResult<std::vector<Record>>> past_retention(PassQuery query) override;
   Task<StoreResult<std::vector<Record>>> undetermined(PassQuery query) override;
   Task<StoreResult<std::vector<Record>>> pending(PassQuery query) override;
+  Task<StoreResult<std::size_t>> count_active(Scope scope, std::size_t up_to) override;
   Task<StoreResult<Done>> keep_evidence(LateEvidence evidence) override;
+  [[nodiscard]] std::size_t unreadable_rows() const override;
 
   // Why the store cannot be used at the moment (disk full, read-only, corrupt, ...), for readiness.
   // It clears by itself once the trouble has gone, with or without traffic. Any thread, never
@@ -51,7 +56,8 @@ class SqliteStore final : public Store {
 
   Task<void> perform(std::span<Write* const> writes, WriteGroup& group, Lane lane);
   Task<void> perform(Reader& reader, Read& read);
-  Task<StoreResult<std::vector<Record>>> pass(Statement Statements::*statement, PassQuery query);
+  Task<StoreResult<std::vector<Record>>> pass(Statement Statements::*statement, PassQuery query,
+                                              std::atomic<std::size_t>& unreadable);
 
   const Database database_;
   const Options options_;
@@ -59,6 +65,11 @@ class SqliteStore final : public Store {
   Writer writer_;
   Reader finder_;
   Reader passes_;
+  // By pass, as the last one found them.
+  std::atomic<std::size_t> unreadable_lapsed_ = 0;
+  std::atomic<std::size_t> unreadable_past_retention_ = 0;
+  std::atomic<std::size_t> unreadable_undetermined_ = 0;
+  std::atomic<std::size_t> unreadable_pending_ = 0;
 };
 
 }  // namespace pawl::sqlite

@@ -7,6 +7,8 @@
 namespace pawl::sqlite::sql {
 
 inline constexpr const char* schema_version = "PRAGMA user_version";
+inline constexpr const char* purge_epoch =
+    "SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'purge_epoch'";
 inline constexpr const char* begin = "BEGIN IMMEDIATE";
 inline constexpr const char* commit = "COMMIT";
 inline constexpr const char* rollback = "ROLLBACK";
@@ -58,7 +60,9 @@ inline constexpr const char* lapsed =
 inline constexpr const char* past_retention =
     "SELECT " PAWL_SQLITE_COLUMNS
     " FROM keys INDEXED BY keys_by_expiry "
-    "WHERE status NOT IN ('in_progress', 'unknown') AND expires_at <= ?1 ORDER BY expires_at";
+    "WHERE status NOT IN ('in_progress', 'unknown') "
+    "AND NOT (status = 'failed_retryable' AND instr(policy, '\"mode\":\"async\"') > 0) "
+    "AND expires_at <= ?1 ORDER BY expires_at";
 inline constexpr const char* undetermined =
     "SELECT " PAWL_SQLITE_COLUMNS
     " FROM keys INDEXED BY keys_by_doubt "
@@ -67,7 +71,15 @@ inline constexpr const char* undetermined =
 inline constexpr const char* pending =
     "SELECT " PAWL_SQLITE_COLUMNS
     " FROM keys INDEXED BY keys_by_queue "
-    "WHERE status = 'pending' AND created_at <= ?1 ORDER BY created_at";
+    "WHERE status = 'pending' AND coalesce(reconcile_after, created_at) <= ?1 "
+    "ORDER BY coalesce(reconcile_after, created_at)";
+
+// Live leases are few whoever has them; what waits may be many, and has an index by scope.
+inline constexpr const char* count_active =
+    "SELECT min(?2, (SELECT count(*) FROM keys INDEXED BY keys_by_lease "
+    "WHERE status = 'in_progress' AND scope_id = ?1) + "
+    "(SELECT count(*) FROM (SELECT 1 FROM keys INDEXED BY keys_waiting "
+    "WHERE status IN ('pending', 'unknown') AND scope_id = ?1 LIMIT ?2)))";
 
 // A write that changes nothing but shows whether the disk takes writes.
 inline constexpr const char* probe_write = "UPDATE meta SET value = ?1 WHERE name = 'probe'";

@@ -12,6 +12,7 @@ namespace pawl::sqlite {
 
 struct Transacted {
   std::uint64_t commits = 0;
+  std::int64_t purge_epoch = 0;        // as the last of them has seen it
   std::optional<std::string> trouble;  // why the store cannot be used; nothing if it can
 };
 

@@ -121,6 +121,7 @@ void Writer::perform(std::span<Write* const> batch) {
     WriteGroup& group = *write->group;
     if (--group.unfinished > 0) continue;
     group.store_time = store_time;
+    group.purge_epoch = done.purge_epoch;
     waiters.push_back(std::move(group.waiter));
   }
   waiting::wake(std::move(waiters), resumptions_);  // from here on the writes may be gone

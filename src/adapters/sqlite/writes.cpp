@@ -53,12 +53,12 @@ int InsertWrite::apply(Session& session, Instant) {
   return code == SQLITE_ROW ? SQLITE_OK : code;
 }
 
-StoreResult<Written> InsertWrite::result(Instant store_time) && {
+StoreResult<Written> InsertWrite::result(const WriteGroup& done) && {
   if (error) return Unexpected{*error};
-  if (inserted_) return Written{true, fresh_, store_time};
+  if (inserted_) return Written{true, fresh_, done.store_time, done.purge_epoch};
   if (!current_) return Unexpected{StoreError::unreadable};
   const bool mine = is_own_write(*current_, *fresh_);
-  return Written{mine, share(std::move(*current_)), store_time};
+  return Written{mine, share(std::move(*current_)), done.store_time, done.purge_epoch};
 }
 
 ReplaceWrite::ReplaceWrite(Replacement&& change)
@@ -99,13 +99,13 @@ int ReplaceWrite::write_audit(Session& session, Instant now) {
   return audit.run();
 }
 
-StoreResult<Written> ReplaceWrite::result(Instant store_time) && {
+StoreResult<Written> ReplaceWrite::result(const WriteGroup& done) && {
   if (error) return Unexpected{*error};
-  if (replaced_) return Written{true, next_, store_time};
-  if (!found_) return Written{false, nullptr, store_time};
+  if (replaced_) return Written{true, next_, done.store_time, done.purge_epoch};
+  if (!found_) return Written{false, nullptr, done.store_time, done.purge_epoch};
   if (!current_) return Unexpected{StoreError::unreadable};
   const bool mine = is_own_write(*current_, *next_);
-  return Written{mine, share(std::move(*current_)), store_time};
+  return Written{mine, share(std::move(*current_)), done.store_time, done.purge_epoch};
 }
 
 EraseWrite::EraseWrite(Erasure erasure) : erasure_(std::move(erasure)) {

@@ -17,6 +17,7 @@ struct WriteGroup {
   std::unique_ptr<waiting::Waiter> waiter;
   std::size_t unfinished = 0;
   Instant store_time;
+  std::int64_t purge_epoch = 0;
 };
 
 class Write {
@@ -35,7 +36,7 @@ class InsertWrite final : public Write {
  public:
   explicit InsertWrite(Record&& fresh);
   int apply(Session& session, Instant now) override;
-  StoreResult<Written> result(Instant store_time) &&;
+  StoreResult<Written> result(const WriteGroup& done) &&;
 
  private:
   SharedRecord fresh_;
@@ -48,7 +49,7 @@ class ReplaceWrite final : public Write {
  public:
   explicit ReplaceWrite(Replacement&& change);
   int apply(Session& session, Instant now) override;
-  StoreResult<Written> result(Instant store_time) &&;
+  StoreResult<Written> result(const WriteGroup& done) &&;
 
  private:
   int write_audit(Session& session, Instant now);

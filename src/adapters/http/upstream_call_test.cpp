@@ -1,0 +1,156 @@
+#include "src/adapters/http/upstream_call.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sys/socket.h>
+
+#include <functional>
+#include <list>
+#include <thread>
+
+#include "src/adapters/os/system_clock.hpp"
+#include "testing/run.hpp"
+#include "testing/wire.hpp"
+
+namespace pawl::http {
+namespace {
+
+using pawl::testing::Listening;
+using pawl::testing::Wire;
+
+constexpr std::string_view created = "HTTP/1.1 201 Created\r\nContent-Length: 4\r\n\r\npaid";
+constexpr std::string_view too_slow =
+    "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
+class Payment final : public RequestWriter {
+ public:
+  std::string head(const Record& /*attempt*/) override {
+    return "POST /payments HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n";
+  }
+  [[nodiscard]] std::string_view body() const override { return {}; }
+};
+
+// What happens at the last moment.
+class Moment final : public SendGate {
+ public:
+  explicit Moment(std::function<void(int)> happens) : happens_(std::move(happens)) {}
+  Task<bool> may_send() override {
+    happens_(++calls);
+    co_return true;
+  }
+  int calls = 0;
+
+ private:
+  std::function<void(int)> happens_;
+};
+
+// The upstream's side is played by the test itself: the kernel accepts, and answers are written
+// before they are asked for only where a test is about that.
+class UpstreamCallTest : public ::testing::Test {
+ protected:
+  UpstreamCallTest()
+      : listening_(pawl::testing::listen_on_loopback(0, 16)),
+        listener_(listening_.descriptor),
+        pool_({"127.0.0.1", listening_.port, false}, deadlines_) {}
+  ~UpstreamCallTest() override {
+    for (std::thread& thread : servers_) thread.join();
+  }
+
+  // The next connection, from the upstream's side.
+  Wire& accept() {
+    return accepted_.emplace_back(::accept(listening_.descriptor, nullptr, nullptr));
+  }
+  // Answers one request on it.
+  void serve(Wire& wire) {
+    servers_.emplace_back([&wire] {
+      if (wire.read_head()) wire.send(created);
+    });
+  }
+
+  Outcome send(Moment& moment) {
+    Payment payment;
+    UpstreamCall call(pool_, payment, CallOptions{});
+    const Record attempt;
+    std::optional<Outcome> outcome;
+    auto task = call.send(attempt, moment, clock_.now() + std::chrono::seconds(20));
+    auto done = boost::asio::co_spawn(
+        context_, pawl::testing::keep_result(std::move(task), outcome), boost::asio::use_future);
+    context_.restart();
+    context_.run();
+    done.get();
+    return std::move(*outcome);
+  }
+
+  // One honest payment, after which its connection is kept.
+  Wire& keep_one() {
+    Wire* wire = nullptr;
+    Moment moment([&](int) {
+      wire = &accept();
+      serve(*wire);
+    });
+    expect_paid(send(moment));
+    return *wire;
+  }
+
+  static void expect_paid(const Outcome& outcome) {
+    const auto* answered = std::get_if<Answered>(&outcome);
+    ASSERT_NE(answered, nullptr);
+    EXPECT_EQ(answered->response.status, 201);
+    EXPECT_EQ(answered->response.body, "paid");
+  }
+
+ private:
+  boost::asio::io_context context_;
+  os::SystemClock clock_;
+  Deadlines deadlines_{clock_};
+  Listening listening_;
+  Wire listener_;
+  std::list<Wire> accepted_;
+  std::list<std::thread> servers_;
+  UpstreamPool pool_;
+};
+
+TEST_F(UpstreamCallTest, UsesAKeptConnectionAgain) {
+  Wire& kept = keep_one();
+  Moment moment([&](int) { serve(kept); });
+  expect_paid(send(moment));
+  EXPECT_EQ(moment.calls, 1);
+}
+
+// A server that has waited long enough says so by itself. That is no answer to what comes next.
+TEST_F(UpstreamCallTest, TakesNothingThatCameUnaskedForAnAnswer) {
+  Wire* kept = &keep_one();
+  for (const std::string_view unasked : {too_slow, created, std::string_view("x")}) {
+    Moment moment([&](int call) {
+      if (call == 1) {
+        kept->send(unasked);
+      } else {
+        kept = &accept();
+        serve(*kept);
+      }
+    });
+    expect_paid(send(moment));
+    EXPECT_EQ(moment.calls, 2) << "asked again, for the other connection";
+  }
+}
+
+TEST_F(UpstreamCallTest, LeavesAConnectionThatEndedAtTheLastMoment) {
+  Wire& kept = keep_one();
+  Moment moment([&](int call) {
+    if (call == 1) {
+      kept.close();
+    } else {
+      serve(accept());
+    }
+  });
+  expect_paid(send(moment));
+}
+
+TEST_F(UpstreamCallTest, SendsNothingToAServerThatSpeaksFirst) {
+  Moment moment([&](int) { accept().send(too_slow); });
+  const Outcome outcome = send(moment);
+  EXPECT_TRUE(std::holds_alternative<NotSent>(outcome));
+}
+
+}  // namespace
+}  // namespace pawl::http

@@ -1,0 +1,155 @@
+// A server that must have a synchronous standby's word before it says that something is committed,
+// and whose standby is not there.
+#include <gmock/gmock.h>
+
+#include <future>
+
+#include "src/adapters/postgres/blocking.hpp"
+#include "src/adapters/postgres/pg_fixture.hpp"
+
+namespace pawl::postgres {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::run;
+
+class Standby : public ::testing::Test {
+ protected:
+  Standby() : url_(migrated_url(server_)) { require("missing"); }
+
+  // Its sessions are a superuser's that reads: none of them waits.
+  void require(const std::string& standby) {
+    server_.query("ALTER SYSTEM SET synchronous_standby_names = '" + standby + "'");
+    server_.query("SELECT pg_reload_conf()");
+    wait_until([&] { return server_.query("SHOW synchronous_standby_names") == standby; });
+  }
+
+  // The process of ours whose commit waits for the standby; empty: none does.
+  std::string waiting() {
+    return server_.query(
+        "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND application_name = "
+        "'pawl' LIMIT 1");
+  }
+
+  // False: it came to an end without.
+  template <class Answer>
+  bool waits(std::future<Answer>& call) {
+    wait_until([&] {
+      return !waiting().empty() ||
+             call.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+    });
+    return !waiting().empty();
+  }
+
+  void cancel() {
+    const std::string process = waiting();
+    server_.query("SELECT pg_cancel_backend(" + process + ")");
+    wait_until([&] { return waiting() != process; });
+  }
+
+  static auto inserted(Store& store, const Record& row) {
+    return std::async(std::launch::async,
+                      [&store, row] { return run(store.insert_or_read_one(row)); });
+  }
+
+  testing::PostgresServer server_{{.fsync = false, .configuration = {}}};
+  const std::string url_;
+};
+
+TEST_F(Standby, ACommitWhoseWaitWasCancelledIsInDoubtUntilTheStandbyHasIt) {
+  const auto store = open_store(url_);
+  const Record row = held("cancelled-key-01");
+  auto first = inserted(*store, row);
+  ASSERT_TRUE(waits(first));
+  cancel();
+  const StoreResult<Written> written = first.get();
+  ASSERT_FALSE(written.has_value()) << "a failover would have lost it";
+  EXPECT_EQ(written.error(), StoreError::in_doubt);
+
+  // It can be seen here by now. To see it is no proof that anybody else has it.
+  auto again = inserted(*store, row);
+  EXPECT_TRUE(waits(again));
+  EXPECT_NE(again.wait_for(std::chrono::seconds(0)), std::future_status::ready);
+  require("");
+  const StoreResult<Written> told = again.get();
+  ASSERT_TRUE(told.has_value());
+  EXPECT_TRUE(told->mine);
+}
+
+TEST_F(Standby, AnotherCallersLookIsNoProofEither) {
+  const auto store = open_store(url_);
+  const Record row = held("cancelled-key-02");
+  auto first = inserted(*store, row);
+  ASSERT_TRUE(waits(first));
+  cancel();
+  static_cast<void>(first.get());
+  auto look = std::async(std::launch::async,
+                         [&] { return run(store->find(row.scope, row.key)).has_value(); });
+  EXPECT_TRUE(waits(look));
+  require("");
+  EXPECT_TRUE(look.get());
+}
+
+TEST_F(Standby, LocalCommitsAreRaisedSoThatTheyWait) {
+  for (const std::string level : {"local", "off"}) {
+    require("");  // or the change itself would wait
+    server_.query("ALTER ROLE postgres SET synchronous_commit = " + level);
+    require("missing");
+    const auto store = open_store(url_);
+    auto call = inserted(*store, held("local-key-000-" + level));
+    EXPECT_TRUE(waits(call)) << level;
+    require("");
+    EXPECT_TRUE(call.get().has_value());
+  }
+}
+
+TEST_F(Standby, ABlockingSessionsCommitIsNotTakenForDurable) {
+  require("");
+  server_.query("ALTER ROLE postgres SET synchronous_commit = local");
+  require("missing");
+  BlockingSession session(url_, patient());
+  auto call = std::async(std::launch::async, [&]() -> std::string {
+    if (const auto begun = session.begin(); !begun) return "begin: " + begun.error();
+    const auto wrote = session.run("INSERT INTO pawl.facts VALUES ('a', 'b')");
+    if (!wrote) return "insert: " + wrote.error();
+    const auto committed = session.commit();
+    return committed ? "committed" : committed.error();
+  });
+  ASSERT_TRUE(waits(call));
+  cancel();
+  EXPECT_THAT(call.get(), HasSubstr("may be lost in a failover"));
+
+  auto alone = std::async(std::launch::async, [&]() -> std::string {
+    const auto wrote = session.run("INSERT INTO pawl.facts VALUES ('c', 'd')");
+    return wrote ? "committed" : wrote.error();
+  });
+  ASSERT_TRUE(waits(alone));
+  cancel();
+  EXPECT_THAT(alone.get(), HasSubstr("may be lost in a failover"));
+}
+
+TEST(Durability, EveryConnectionIsAskedNotOnlyTheFirst) {
+  testing::PostgresServer server;  // durable: nothing but the standbys is in question
+  const std::string database = new_database(server);
+  ASSERT_TRUE(migrate(server.url(database)));
+  const auto require = [&](const std::string& standby) {
+    server.query("ALTER SYSTEM SET synchronous_standby_names = '" + standby + "'");
+    server.query("SELECT pg_reload_conf()");
+    wait_until([&] { return server.query("SHOW synchronous_standby_names") == standby; });
+  };
+  const std::string port = std::to_string(server.port());
+  const std::string hosts = "host=" + server.directory() + "," + server.directory() +
+                            " port=" + port + "," + port + " user=postgres dbname=" + database;
+  require("missing");
+  const auto opened = PostgresStore::open(hosts);
+  ASSERT_TRUE(opened.has_value()) << opened.error();
+  require("");  // as a failover to a server that has none
+  const auto written = run((*opened)->insert_or_read_one(held("unsafe-key-000001")));
+  ASSERT_FALSE(written.has_value());
+  EXPECT_EQ(written.error(), StoreError::unavailable);
+  EXPECT_THAT((*opened)->trouble().value_or(""), HasSubstr("synchronous standbys"));
+  EXPECT_EQ(server.query("SELECT count(*) FROM pawl.keys", database), "0");
+}
+
+}  // namespace
+}  // namespace pawl::postgres

@@ -1,0 +1,78 @@
+// Every way of connecting, with connection strings that libpq misreads: what is said about them
+// has no piece of the password in it.
+#include "src/adapters/postgres/without_password.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/adapters/postgres/blocking.hpp"
+#include "src/adapters/postgres/facts.hpp"
+#include "src/adapters/postgres/migrate.hpp"
+#include "src/adapters/postgres/observations.hpp"
+#include "src/adapters/postgres/postgres_store.hpp"
+
+namespace pawl::postgres {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Nobody listens on port 1.
+const std::vector<std::string>& bad_urls() {
+  static const std::vector<std::string> all{
+      "postgres://u:sesame%zz@127.0.0.1:1/db",
+      "postgres://u:ses/ame@127.0.0.1:1/db",
+      "postgres://u:ses@ame@127.0.0.1:1/db",
+      "postgres://u:sesame@[::1/db",
+      "postgres://u@127.0.0.1:1/db?password=sesame&ame",
+      "host=127.0.0.1 port=1 password=ses ame",
+      "host=127.0.0.1 port=1 password='sesame",
+      "postgres://u:sesame@127.0.0.1:1/db",
+      "host=127.0.0.1 port=1 user=u password=sesame",
+  };
+  return all;
+}
+
+std::vector<std::string> said_of(const std::string& url) {
+  std::vector<std::string> said;
+  Options options;
+  options.connect_timeout = std::chrono::seconds(3);
+  const auto store = PostgresStore::open(url, options);
+  if (!store) said.push_back(store.error());
+  BlockingSession session(url, options);
+  const auto ran = session.run("SELECT 1");
+  if (!ran) said.push_back(ran.error());
+  const auto migrated = migrate(url);
+  if (!migrated) said.push_back(migrated.error());
+  const auto fact = recorded_fact(url, "name", "value");
+  if (!fact) said.push_back(fact.error());
+  PostgresObservations observations(url, options);
+  const auto now = observations.summary(std::chrono::hours(1));
+  if (!now) said.push_back(now.error());
+  return said;
+}
+
+TEST(WithoutPassword, NoErrorTellsAPieceOfIt) {
+  for (const std::string& url : bad_urls()) {
+    const std::vector<std::string> said = said_of(url);
+    EXPECT_EQ(said.size(), 5U) << url;
+    for (const std::string& text : said) {
+      EXPECT_THAT(text,
+                  AllOf(Not(HasSubstr("ses")), Not(HasSubstr("ame@")), Not(HasSubstr("\"ame"))))
+          << url;
+    }
+  }
+}
+
+TEST(WithoutPassword, AnHonestErrorStillSaysWhereAndWhy) {
+  EXPECT_THAT(without_password("postgres://u:sesame@127.0.0.1:1/db",
+                               "connection to server at \"127.0.0.1\", port 1 failed: no\nmore"),
+              "connection to server at \"127.0.0.1\", port 1 failed: no");
+  EXPECT_THAT(without_password("postgres://u:pw@host/db", "FATAL: \"pw\" is not pw"),
+              "FATAL: \"***\" is not pw");
+  EXPECT_THAT(without_password("password=sesame host=db", "no sesame at db"), "no *** at db");
+}
+
+}  // namespace
+}  // namespace pawl::postgres

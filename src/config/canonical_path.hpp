@@ -1,0 +1,35 @@
+// The one path that several spellings of it mean, as upstreams read them.
+//
+// A router, a proxy and a framework each drop some differences between paths: doubled slashes,
+// escapes, parameters after ';', a slash at the end. What any of them drops is dropped here, so
+// that no spelling of a path is another path for Pawl and the same one for the upstream.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pawl::config {
+
+// "/v1%2Fpay//x;a=1/" is "/v1/pay/x": escapes are undone once (a backslash counts as a slash),
+// parameters and empty segments dropped. "/" for the root; starts with '/' always.
+std::string canonical_path(std::string_view path);
+
+// True where `canonical_path` would change nothing; may be false there too.
+bool is_plainly_canonical(std::string_view path);
+
+// A route's path in its canonical form.
+struct PathPattern {
+  std::vector<std::optional<std::string>> segments;  // nothing: "{name}", any one segment
+  bool any_rest = false;                             // ends in "*"
+};
+PathPattern canonical_pattern(std::string_view route_path);
+
+// `canonical`: what canonical_path gave.
+bool fits(const PathPattern& pattern, std::string_view canonical);
+
+// "{name}"
+bool is_variable(std::string_view segment);
+
+}  // namespace pawl::config

@@ -1,0 +1,63 @@
+#include "src/config/canonical_path.hpp"
+
+#include <gtest/gtest.h>
+
+namespace pawl::config {
+namespace {
+
+TEST(CanonicalPath, IsWhatEverySpellingMeans) {
+  struct Row {
+    const char* sent;
+    const char* canonical;
+  };
+  for (const Row& row : {
+           Row{"/", "/"},
+           Row{"//", "/"},
+           Row{"/;x", "/"},
+           Row{"/v1/payments", "/v1/payments"},
+           Row{"//v1/payments", "/v1/payments"},
+           Row{"/v1//payments", "/v1/payments"},
+           Row{"/v1%2Fpayments", "/v1/payments"},
+           Row{"/v1%5cpayments", "/v1/payments"},
+           Row{"/v1/payments/", "/v1/payments"},
+           Row{"/v1/payments;x=1", "/v1/payments"},
+           Row{"/v1;a/;b/payments;c/;d", "/v1/payments"},
+           Row{"/v1/payments%3Bx=1", "/v1/payments"},
+           Row{"/%76%31/p%61y", "/v1/pay"},
+           Row{"/a%3Arefund", "/a:refund"},
+           Row{"/a%252Fb", "/a%2Fb"},
+           Row{"/a%2", "/a%2"},
+           Row{"/V1/payments", "/V1/payments"},
+       }) {
+    EXPECT_EQ(canonical_path(row.sent), row.canonical) << row.sent;
+    EXPECT_TRUE(!is_plainly_canonical(row.sent) || std::string(row.sent) == row.canonical)
+        << row.sent;
+  }
+}
+
+TEST(CanonicalPath, OfARouteKeepsItsVariables) {
+  const PathPattern pattern = canonical_pattern("/v1/{id};x/a%2Fb/{id}/%7Bid%7D/*");
+  const std::vector<std::optional<std::string>> segments{"v1", "{id}",       "a",
+                                                         "b",  std::nullopt, "{id}"};
+  EXPECT_EQ(pattern.segments, segments) << "only a whole segment is a variable";
+  EXPECT_TRUE(pattern.any_rest);
+  EXPECT_EQ(canonical_pattern("/v1/payments/").segments.size(), 2U);
+}
+
+TEST(CanonicalPath, FitsItsRoute) {
+  const auto fit = [](const char* route, const char* path) {
+    return fits(canonical_pattern(route), path);
+  };
+  EXPECT_TRUE(fit("/", "/"));
+  EXPECT_TRUE(fit("/*", "/"));
+  EXPECT_TRUE(fit("/*", "/a"));
+  EXPECT_TRUE(fit("/a/{x}/", "/a/1"));
+  EXPECT_TRUE(fit("/a/*", "/a/b/c"));
+  EXPECT_FALSE(fit("/a/*", "/a"));
+  EXPECT_FALSE(fit("/a/{x}", "/a"));
+  EXPECT_FALSE(fit("/a", "/a/b"));
+  EXPECT_FALSE(fit("/a", "/"));
+}
+
+}  // namespace
+}  // namespace pawl::config

@@ -1,0 +1,62 @@
+#include "src/engine/stored_restoration.hpp"
+
+#include <charconv>
+
+#include "pawl/core/json.hpp"
+
+namespace pawl {
+namespace {
+
+std::string micros(Instant at) { return std::to_string(at.time_since_epoch().count()); }
+
+std::optional<Instant> instant_in(const json::Value& object, std::string_view name) {
+  const json::Value* const member = object.find(name);
+  if (member == nullptr || member->kind != json::Kind::number) return std::nullopt;
+  const std::string& text = member->text;
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return Instant(Duration(number));
+}
+
+}  // namespace
+
+std::string to_json(const StoredRestoration& restoration) {
+  return R"({"since_us":)" + micros(restoration.since) + R"(,"at_us":)" + micros(restoration.at) +
+         R"(,"until_us":)" + micros(restoration.until) + R"(,"finished":)" +
+         (restoration.finished ? "true" : "false") + "}";
+}
+
+std::optional<StoredRestoration> restoration_from(const std::string& json) {
+  const Expected<json::Value, json::Error> value = json::read(json);
+  if (!value) return std::nullopt;
+  const std::optional<Instant> since = instant_in(*value, "since_us");
+  const std::optional<Instant> at = instant_in(*value, "at_us");
+  const std::optional<Instant> until = instant_in(*value, "until_us");
+  const json::Value* const finished = value->find("finished");
+  if (!since || !at || !until || finished == nullptr) return std::nullopt;
+  if (finished->kind != json::Kind::boolean) return std::nullopt;
+  return StoredRestoration{*since, *at, *until, finished->boolean};
+}
+
+Expected<std::optional<StoredRestoration>, std::string> recorded_restoration(Upkeep& upkeep) {
+  const Upkeep::Result<std::optional<std::string>> fact = upkeep.fact(restoration_fact);
+  if (!fact) return Unexpected{fact.error()};
+  if (!*fact) return std::optional<StoredRestoration>();
+  std::optional<StoredRestoration> read = restoration_from(**fact);
+  if (read) return read;
+  return Unexpected{
+      "the store says that it was restored from a backup, in words that this pawl does not "
+      "understand: " +
+      **fact + ". Run the newer pawl that wrote it"};
+}
+
+Expected<std::optional<StoredRestoration>, std::string> restoration_to_obey(Upkeep& upkeep) {
+  Expected<std::optional<StoredRestoration>, std::string> found = recorded_restoration(upkeep);
+  if (!found || !*found || (*found)->finished) return found;
+  return Unexpected{std::string(
+      "the store was restored from a backup, and `pawl store restored` did not come to its end: "
+      "run it again, then start")};
+}
+
+}  // namespace pawl

@@ -1,0 +1,31 @@
+// That the store was put back from a backup, as the store itself has it on record.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "pawl/core/time.hpp"
+#include "pawl/ports/upkeep.hpp"
+
+namespace pawl {
+
+inline constexpr const char* restoration_fact = "restored";
+
+struct StoredRestoration {
+  Instant since;          // when the backup was made: what came after it is forgotten
+  Instant at;             // when that was said
+  Instant until;          // in force until then
+  bool finished = false;  // all that the backup holds has been gone through
+  friend bool operator==(const StoredRestoration&, const StoredRestoration&) = default;
+};
+
+std::string to_json(const StoredRestoration& restoration);
+// Nothing where it is not understood.
+std::optional<StoredRestoration> restoration_from(const std::string& json);
+
+// An error where what is on record cannot be read: whoever went on would not know what it forbids.
+Expected<std::optional<StoredRestoration>, std::string> recorded_restoration(Upkeep& upkeep);
+// The same for a node that wants to start: not before the backup has been gone through.
+Expected<std::optional<StoredRestoration>, std::string> restoration_to_obey(Upkeep& upkeep);
+
+}  // namespace pawl

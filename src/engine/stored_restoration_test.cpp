@@ -1,0 +1,27 @@
+#include "src/engine/stored_restoration.hpp"
+
+#include <gtest/gtest.h>
+
+namespace pawl {
+namespace {
+
+Instant at(std::int64_t micros) { return Instant(Duration(micros)); }
+
+TEST(StoredRestoration, IsReadAsItWasWritten) {
+  for (const bool finished : {false, true}) {
+    const StoredRestoration told{at(1), at(2), at(9'000'000'000'000'000), finished};
+    EXPECT_EQ(restoration_from(to_json(told)), told);
+  }
+}
+
+TEST(StoredRestoration, WhatIsNotUnderstoodIsNotGuessed) {
+  for (const char* text : {"", "{}", "true", R"({"since_us":1,"at_us":2,"until_us":3})",
+                           R"({"since_us":1.5,"at_us":2,"until_us":3,"finished":true})",
+                           R"({"since_us":"1","at_us":2,"until_us":3,"finished":true})",
+                           R"({"since_us":1,"at_us":2,"until_us":3,"finished":"yes"})"}) {
+    EXPECT_EQ(restoration_from(text), std::nullopt) << text;
+  }
+}
+
+}  // namespace
+}  // namespace pawl

@@ -1,0 +1,240 @@
+// The store as a whole, on both stores: one contract.
+#include <gmock/gmock.h>
+
+#include <atomic>
+
+#include "src/adapters/postgres/cases.hpp"
+#include "src/adapters/postgres/migrate.hpp"
+#include "src/adapters/postgres/postgres_store.hpp"
+#include "src/adapters/sqlite/cases.hpp"
+#include "src/adapters/sqlite/test_support.hpp"
+#include "testing/postgres_server.hpp"
+
+namespace pawl {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::Pair;
+
+enum class Kind { sqlite, postgres };
+
+testing::PostgresServer& server() {
+  static testing::PostgresServer instance({.fsync = false, .configuration = {}});
+  return instance;
+}
+
+class UpkeepContract : public ::testing::TestWithParam<Kind> {
+ protected:
+  UpkeepContract() {
+    static std::atomic<int> count = 0;
+    if (GetParam() == Kind::sqlite) {
+      store_ = sqlite::opened(directory_.file());
+      upkeep_ = sqlite::upkeep_in(directory_.file());
+      return;
+    }
+    database_ = "upkeep_" + std::to_string(++count);
+    server().create_database(database_);
+    const auto status = postgres::migrate(server().url(database_));
+    if (!status) throw std::runtime_error(status.error());
+    postgres::Options options;
+    options.allow_lossy_store = true;
+    auto store = postgres::PostgresStore::open(server().url(database_), options);
+    if (!store) throw std::runtime_error(store.error());
+    store_ = std::move(*store);
+    upkeep_ = postgres::upkeep_in(server().url(database_), options);
+  }
+
+  // `{t}` is that long before now, in the store's own way of writing a time.
+  void execute(std::string sql, Duration before = 0s) {
+    const std::string now = std::to_string((now_ - before).time_since_epoch().count());
+    const std::string time = GetParam() == Kind::sqlite
+                                 ? now
+                                 : "(timestamptz 'epoch' + " + now + " * interval '1 microsecond')";
+    for (std::size_t at = 0; (at = sql.find("{t}")) != std::string::npos;) sql.replace(at, 3, time);
+    if (GetParam() == Kind::postgres) {
+      server().query(sql, database_);
+      return;
+    }
+    for (std::size_t at = 0; (at = sql.find("pawl.")) != std::string::npos;) sql.erase(at, 5);
+    sqlite::execute(directory_.file(), sql);
+  }
+
+  void add_message(const std::string& id, const std::string& status, const std::string& key) {
+    const std::string uuid = "00000000-0000-0000-0000-0000000000" + id;
+    execute(
+        "INSERT INTO pawl.outbox (scope_id, id, idempotency_key, destination, derived_key,"
+        " status, next_attempt_at, created_at, done_at) VALUES ('caller:a', '" +
+            uuid + "', '" + key + "', 'bank', 'derived-" + id + "', '" + status + "', {t}, {t}, " +
+            (status == "done" ? "{t}" : "NULL") + ")",
+        10h);
+  }
+  void add_audit(const std::string& key, Duration before) {
+    AuditEntry entry{"operator", "resolve", "because"};
+    Record row = testing::an_in_progress_record(key);
+    row.scope.text = "caller:a";
+    insert(*store_, row);
+    Record next = testing::in_state(row, Status::completed, row.created_at);
+    EXPECT_TRUE(sqlite::wait_for(store_->replace_one(Replacement{next, guard_of(row), entry})));
+    EXPECT_TRUE(*sqlite::wait_for(store_->erase({{next.scope, next.key, guard_of(next)}})) ==
+                std::vector<bool>{true});
+    execute(std::string("UPDATE pawl.audit SET ") +
+                (GetParam() == Kind::sqlite ? "at" : "recorded_at") +
+                " = {t} WHERE idempotency_key = '" + key + "'",
+            before);
+  }
+  void add_evidence(const std::string& key, Duration before) {
+    LateEvidence late;
+    late.scope.text = "caller:a";
+    late.key.text = key;
+    late.owner.text = "late";
+    late.fingerprint.text = "1.-.00";
+    EXPECT_TRUE(sqlite::wait_for(store_->keep_evidence(late)));
+    execute(std::string("UPDATE pawl.evidence SET ") +
+                (GetParam() == Kind::sqlite ? "kept_at" : "recorded_at") +
+                " = {t} WHERE idempotency_key = '" + key + "'",
+            before);
+  }
+  static void insert(Store& store, const Record& record) {
+    const auto written = sqlite::wait_for(store.insert_or_read_one(record));
+    if (!written || !written->mine) throw std::runtime_error("not inserted");
+  }
+  StoreOverview overview() {
+    const auto found = upkeep_->overview();
+    if (!found) throw std::runtime_error(found.error());
+    return *found;
+  }
+  [[nodiscard]] TrailBefore all_before(Duration before) const {
+    return {now_ - before, now_ - before, now_ - before};
+  }
+
+  const Instant now_ = std::chrono::floor<Duration>(std::chrono::system_clock::now());
+  sqlite::TempDir directory_;
+  std::string database_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<Upkeep> upkeep_;
+};
+
+TEST_P(UpkeepContract, WhatOutlivesItsRecordGoesWhenItsOwnTimeIsOver) {
+  add_message("01", "done", "gone-key-00000001");
+  add_message("02", "pending", "gone-key-00000002");
+  add_message("03", "unknown", "gone-key-00000003");
+  add_evidence("gone-key-00000001", 10h);
+  add_audit("gone-key-00000001", 10h);
+  EXPECT_EQ(upkeep_->reap(all_before(11h)).value(), 0U) << "not yet";
+  EXPECT_EQ(upkeep_->reap(all_before(9h)).value(), 3U);
+  EXPECT_EQ(upkeep_->reap(all_before(9h)).value(), 0U);
+  const StoreOverview left = overview();
+  EXPECT_THAT(left.outbox, ElementsAre(Pair("pending", 1), Pair("unknown", 1)));
+  EXPECT_EQ(left.evidence, 0U);
+  EXPECT_EQ(left.audit, 0U);
+}
+
+TEST_P(UpkeepContract, EachHasARetentionOfItsOwn) {
+  add_message("01", "done", "gone-key-00000001");
+  add_evidence("gone-key-00000001", 10h);
+  add_audit("gone-key-00000001", 10h);
+  EXPECT_EQ(upkeep_->reap({now_ - 9h, now_ - 11h, now_ - 11h}).value(), 1U);
+  EXPECT_EQ(upkeep_->reap({now_ - 11h, now_ - 9h, now_ - 11h}).value(), 1U);
+  EXPECT_EQ(upkeep_->reap({now_ - 11h, now_ - 11h, now_ - 9h}).value(), 1U);
+}
+
+TEST_P(UpkeepContract, WhatBelongsToARecordInDoubtStays) {
+  Record doubted = testing::an_in_progress_record("doubted-key-0001");
+  doubted.scope.text = "caller:a";
+  add_audit(doubted.key.text, 10h);
+  add_evidence(doubted.key.text, 10h);
+  add_message("01", "done", doubted.key.text);
+  insert(*store_, testing::in_state(doubted, Status::unknown, now_));
+  EXPECT_EQ(upkeep_->reap(all_before(9h)).value(), 0U);
+}
+
+TEST_P(UpkeepContract, AMessageIsKeptForAsLongAsItsRecord) {
+  Record row = testing::an_in_progress_record("finished-key-001");
+  row.scope.text = "caller:a";
+  add_message("01", "done", row.key.text);
+  const Record done = testing::in_state(row, Status::completed, now_);
+  insert(*store_, done);
+  EXPECT_EQ(upkeep_->reap(all_before(9h)).value(), 0U);
+  EXPECT_TRUE(sqlite::wait_for(store_->erase({{done.scope, done.key, guard_of(done)}})));
+  EXPECT_EQ(upkeep_->reap(all_before(9h)).value(), 1U);
+}
+
+TEST_P(UpkeepContract, APageIsBounded) {
+  for (int i = 0; i < 3; ++i) {
+    std::string many;
+    for (int j = 0; j < 250; ++j) {
+      const std::string key = "many-" + std::to_string(i) + "-" + std::to_string(j);
+      many += (many.empty() ? "" : ", ") + std::string("('caller:a', 'x', 'derived-") + key +
+              "', 'bank', 'done', {t}, {t}, {t}, '" +
+              (GetParam() == Kind::sqlite
+                   ? key
+                   : "00000000-0000-0000-0000-00000000" + std::to_string(1000 + i * 250 + j)) +
+              "')";
+    }
+    execute(
+        "INSERT INTO pawl.outbox (scope_id, idempotency_key, derived_key, destination, status,"
+        " next_attempt_at, created_at, done_at, id) VALUES " +
+            many,
+        10h);
+  }
+  EXPECT_EQ(upkeep_->reap(all_before(9h)).value(), 500U);
+  EXPECT_EQ(upkeep_->reap(all_before(9h)).value(), 250U);
+  EXPECT_EQ(upkeep_->reap(all_before(9h)).value(), 0U);
+}
+
+TEST_P(UpkeepContract, AFactIsDeclaredWithItsAuditEntryAndANewPurgeEpoch) {
+  EXPECT_EQ(upkeep_->fact("restored").value(), std::nullopt);
+  const std::int64_t before = overview().purge_epoch;
+  const AuditEntry audit{"operator ann", "store-restored", "disk lost"};
+  ASSERT_TRUE(upkeep_->declare("restored", "one", audit));
+  EXPECT_EQ(upkeep_->fact("restored").value(), "one");
+  const StoreOverview then = overview();
+  EXPECT_GT(then.purge_epoch, before);
+  EXPECT_EQ(then.audit, 1U);
+  ASSERT_TRUE(upkeep_->declare("restored", "two", audit));
+  EXPECT_EQ(upkeep_->fact("restored").value(), "two");
+  EXPECT_GT(overview().purge_epoch, then.purge_epoch);
+  EXPECT_GT(then.purge_epoch, now_.time_since_epoch().count() - Duration(1h).count())
+      << "of the clock: higher than any that a store has used before it was put back";
+}
+
+TEST_P(UpkeepContract, GoesThroughAllKeysPageByPage) {
+  for (const Status status : {Status::pending, Status::in_progress, Status::completed,
+                              Status::failed_retryable, Status::unknown, Status::expired}) {
+    for (int i = 0; i < 3; ++i) {
+      const std::string key = "key-of-" + std::string(to_text(status)) + std::to_string(i);
+      insert(*store_, testing::in_state(testing::an_in_progress_record(key), status, now_));
+    }
+  }
+  std::vector<std::string> found;
+  KeyPage page;
+  int pages = 0;
+  while (!page.is_last && pages < 100) {
+    page = upkeep_->unsettled(page.last_scope, page.last_key, 4).value();
+    for (const auto& [scope, key] : page.keys) found.push_back(key.text);
+    ++pages;
+  }
+  EXPECT_EQ(pages, 5);
+  EXPECT_THAT(found, ElementsAre("key-of-failed_retryable0", "key-of-failed_retryable1",
+                                 "key-of-failed_retryable2", "key-of-in_progress0",
+                                 "key-of-in_progress1", "key-of-in_progress2", "key-of-pending0",
+                                 "key-of-pending1", "key-of-pending2", "key-of-unknown0",
+                                 "key-of-unknown1", "key-of-unknown2"));
+}
+
+TEST_P(UpkeepContract, MessagesOfABackupMayHaveBeenSent) {
+  add_message("01", "pending", "key-of-a-message");
+  add_message("02", "done", "key-of-a-message");
+  EXPECT_EQ(upkeep_->doubt_messages().value(), 1U);
+  EXPECT_EQ(upkeep_->doubt_messages().value(), 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, UpkeepContract, ::testing::Values(Kind::sqlite, Kind::postgres),
+                         [](const auto& of) {
+                           return of.param == Kind::sqlite ? std::string("Sqlite")
+                                                           : std::string("Postgres");
+                         });
+
+}  // namespace
+}  // namespace pawl
