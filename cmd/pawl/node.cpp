@@ -288,7 +288,7 @@ void Node::obey(const std::optional<StoredRestoration>& told) {
   if (told == obeyed_) return;
   obeyed_ = told;
   std::optional<Restoration> restoration;
-  if (told) restoration = Restoration{told->since, told->at, told->until};
+  if (told) restoration = Restoration{told->since, told->at, told->until, told->trust_uuidv7};
   for (const auto& worker : workers_) {
     net::post(worker->context,
               [&engine = worker->engine, restoration] { engine.set_restored(restoration); });

@@ -29,6 +29,7 @@ struct Options {
   // restored
   std::string since;
   std::string refused_for;
+  bool trust_uuidv7 = false;
   std::string reason;
   std::string actor;
 };
@@ -208,7 +209,7 @@ int restored(const Options& options) {
   }
 
   StoredRestoration told{*since, *now, *now + wanted.value_or(known->value_or(refused_for_min)),
-                         false};
+                         false, options.trust_uuidv7};
   if (*before) {
     told.since = std::min(told.since, (*before)->since);
     told.until = std::max(told.until, (*before)->until);
@@ -270,6 +271,7 @@ void print_text(const std::string& store, const StoreOverview& overview,
               << (in_force ? "; keys that are not in the store are refused until "
                            : "; in force until ")
               << in_words(told->until)
+              << (told->trust_uuidv7 ? ", unless they are UUIDs of version 7 made since then" : "")
               << (told->finished ? "" : "; NOT FINISHED: run `pawl store restored` again");
   }
   std::cout << "\nkeys      " << counts_text(overview.keys) << "\noutbox    "
@@ -320,6 +322,9 @@ void add_store(CLI::App& app, int& exit_code) {
   saying->add_option("--for", options->refused_for,
                      "How long unknown keys are refused (the longest retention that the store or "
                      "the configuration knows of, at least 48h)");
+  saying->add_flag("--trust-uuidv7", options->trust_uuidv7,
+                   "Keys that date themselves (UUID version 7) after this are new. Only where the "
+                   "clocks of all clients are right: one that is fast pays again");
   saying->add_option("--reason", options->reason, "Why; kept with your name")->required();
   saying->add_option("--actor", options->actor, "Who does it (you, on this machine)");
   saying->footer(
