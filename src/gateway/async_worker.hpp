@@ -33,7 +33,7 @@ class AsyncWorker {
 
   Task<void> look();
   Task<void> work_on(Record record);
-  Duration pause_after(int attempt);
+  Duration pause_after(const Record& waited, const Record& claimed);
 
   Shared& shared_;
   Engine& engine_;

@@ -27,7 +27,7 @@ bool says(const Record& record, std::string_view part) {
 
 // Why it may run, and no more than is known.
 std::string why_released(const Record& record) {
-  if (record.last_error.starts_with("not-sent")) return "Nothing was sent, so nothing happened.";
+  if (was_not_sent(record)) return "Nothing was sent, so nothing happened.";
   if (record.last_error.starts_with("resolved")) {
     return "It was looked up, and found not to have been executed.";
   }
