@@ -23,6 +23,7 @@ struct Gauges {
   double connections = 0;
   double cache_bytes = 0;
   bool breaker_open = false;
+  bool clock_trusted = true;
   double waiting = 0;
 };
 
@@ -126,6 +127,7 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics, public Ou
   prometheus::Gauge* connections_;
   prometheus::Gauge* cache_bytes_;
   prometheus::Gauge* breaker_;
+  prometheus::Gauge* clock_trusted_;
   prometheus::Gauge* waiting_;
 };
 
