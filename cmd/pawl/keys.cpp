@@ -8,6 +8,7 @@
 #include "pawl/core/dead_letter.hpp"
 #include "pawl/core/half_done.hpp"
 #include "src/config/files.hpp"
+#include "src/engine/stored_restoration.hpp"
 #include "src/gateway/key_story.hpp"
 #include "src/reconcile/derived_key.hpp"
 
@@ -93,6 +94,9 @@ Expected<gateway::KeyFacts, std::string> facts_of(Desk& desk, const Options& opt
     auto elsewhere = cases.scopes_of(facts.key, scopes_max);
     if (!elsewhere) return Unexpected{elsewhere.error()};
     facts.elsewhere = std::move(*elsewhere);
+    const auto told = recorded_restoration(*desk.open.upkeep);
+    if (!told) return Unexpected{told.error()};
+    if (*told && facts.now < (*told)->until) facts.forgotten_since = (*told)->since;
   }
   auto about = cases.find(facts.scope, facts.key);
   auto notes = cases.notes_of(facts.scope, facts.key);

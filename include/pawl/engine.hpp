@@ -143,6 +143,8 @@ class Engine {
 
   // While it is in force, a key that the store does not know is refused (decision Restored).
   void set_restored(std::optional<Restoration> restoration) { restoration_ = restoration; }
+  // Whether a key without a record may have been used in the time that the store has forgotten.
+  [[nodiscard]] bool is_forgotten(const Key& key, Instant now) const;
 
   // Reserves the key, sends once if that is what was decided, settles. From the reservation to the
   // settlement it must not be cancelled; run it in a coroutine of its own.
@@ -238,8 +240,6 @@ class Engine {
                        const Attempt& attempt);
   Task<void> release_orphan(Scope scope, Key key, Owner owner);
   [[nodiscard]] std::optional<Record> released_orphan(const Record& record) const;
-  // Whether the key may have been used in the time that a restored store has forgotten.
-  [[nodiscard]] bool is_forgotten(const Key& key, Instant now) const;
   void date(Lease& lease) const;
   [[nodiscard]] BootTime lease_end(const Record& record) const;
   bool apply_renewal(Lease& lease, const Replacement& sent, const StoreResult<Written>& written);

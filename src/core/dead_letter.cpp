@@ -1,18 +1,33 @@
 #include "pawl/core/dead_letter.hpp"
-#include "pawl/core/outcome.hpp"
 
 #include <algorithm>
 
+#include "pawl/core/held_answer.hpp"
 #include "pawl/core/outcome.hpp"
 #include "pawl/core/render.hpp"
 
 namespace pawl {
 namespace {
 
-// Its tries were refused one by one, and yet: what is told here must not invite a second payment.
-constexpr const char* given_up =
-    "It was tried, not executed as far as is known, and given up by an operator. Ask before you "
-    "send it again under a new key.";
+// What is known of its last try: no more may be told, or it would invite a second payment.
+std::string last_try(const Record& record) {
+  const int status = answered_status(record);
+  const std::string answered = "The service answered its last try with " + std::to_string(status);
+  if (status == 0 && released_by_finding(record)) {
+    return "It was looked up, and found not to have been executed.";
+  }
+  if (status == 0) return "Its last try ended without an answer: it may have been executed.";
+  if (service_said_outcome(record)) return answered + " and said that it had not executed it.";
+  if (status >= 500 && record.policy.on_server_error == OnServerError::retry) {
+    return answered + ", which does not prove that nothing was done: it may have been executed.";
+  }
+  return answered + ": it was refused, and not executed as far as is known.";
+}
+
+std::string given_up(const Record& record) {
+  return "An operator has given it up. " + last_try(record) +
+         " Ask before you send it again under a new key.";
+}
 
 // Past its retention a dead letter expires at `never`: not what is done about it.
 Instant known_expiry(const Record& record, Instant now) {
@@ -38,7 +53,7 @@ std::optional<Record> requeued(const Record& record, Instant now) {
 
 std::optional<Record> discarded(const Record& record, Instant now) {
   if (!is_dead_letter(record)) return std::nullopt;
-  Response response = render_problem({Problem::abandoned, given_up, {}, {}}, Dialect{});
+  Response response = render_problem({Problem::abandoned, given_up(record), {}, {}}, Dialect{});
   Record next = record;
   next.state = Completed{StoredResponse{.status = response.status,
                                         .headers = std::move(response.headers),

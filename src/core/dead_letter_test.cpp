@@ -59,5 +59,29 @@ TEST(DeadLetter, IsAsyncAndOutOfAttemptsAndNothingElse) {
   }
 }
 
+TEST(DeadLetter, ADiscardedOneTellsItsClientNoMoreThanIsKnown) {
+  const auto told = [](const std::string& last_error, OnServerError on_server_error) {
+    Record record = dead();
+    record.last_error = last_error;
+    record.policy.on_server_error = on_server_error;
+    const Record next = discarded(record, record.created_at).value();
+    return std::get<Completed>(next.state).response.body.value();
+  };
+  const auto has = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
+  const std::string may_have = "it may have been executed";
+  EXPECT_TRUE(has(told("answered: 500", OnServerError::retry), may_have));
+  EXPECT_TRUE(has(told("lease-expired", OnServerError::hold), may_have));
+  EXPECT_TRUE(has(told("answered: 429", OnServerError::retry), "it was refused"));
+  EXPECT_FALSE(has(told("answered: 429", OnServerError::retry), may_have));
+  const std::string said = told("answered: 500, Pawl-Outcome: not-executed", OnServerError::retry);
+  EXPECT_TRUE(has(said, "said that it had not executed it"));
+  EXPECT_TRUE(has(told("resolved: not executed", OnServerError::hold), "found not to have been"));
+  for (const char* error : {"answered: 500", "answered: 429", "lease-expired"}) {
+    EXPECT_FALSE(has(told(error, OnServerError::retry), "never executed")) << error;
+  }
+}
+
 }  // namespace
 }  // namespace pawl

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "pawl/core/check.hpp"
+#include "pawl/core/held_answer.hpp"
 #include "pawl/core/json.hpp"
 #include "pawl/core/overloaded.hpp"
 
@@ -43,16 +44,20 @@ constexpr std::array<ProblemType, 28> problem_types{{
     {Problem::outcome_unknown, "outcome-unknown", 409, true, "The outcome is not known yet",
      "The operation may have happened. Retry with the same key and body, and do not use a new "
      "key."},
-    {Problem::abandoned, "abandoned", 408, false, "Accepted but never executed",
-     "No worker took this request before it expired; nothing was sent. Send it again under a new "
-     "key."},
+    {Problem::abandoned, "abandoned", 408, false, "Accepted but not completed",
+     "This request could not be sent on before it expired: nothing was executed. Send it again "
+     "under "
+     "a new key."},
     {Problem::key_expired, "key-expired", 410, false, "Idempotency-Key has expired",
      "This key was used before and its answer is no longer kept. Look the operation up before you "
      "send it under a new key."},
     {Problem::rate_limited, "rate-limited", 429, true, "Too many new requests",
      "Retry later with the same key."},
     {Problem::too_many_keys, "too-many-keys", 429, true, "Too many active keys",
-     "Wait until running requests finish, then retry with the same key."},
+     "This caller has as many unfinished requests as it may have: some are running, or the outcome "
+     "of "
+     "some is not known and must be settled first. Nothing was sent on. Retry later with the same "
+     "key."},
     {Problem::stale_request, "stale-request", 400, false, "The request is too old",
      "The request was made longer ago than this operation accepts."},
     {Problem::store_unavailable, "store-unavailable", 503, true, "The key could not be reserved",
@@ -158,24 +163,31 @@ Response render_in_flight(const InFlight& running, const Record& record, const D
 // Somebody waits: it is asked for every few seconds, and a client need not wait for longer.
 constexpr Duration source_retry_after_max = std::chrono::seconds(60);
 
-// The status of a server error that was held, as the record remembers it; else nothing.
-std::string_view held_status(const Record& record) {
-  constexpr std::string_view mark = "answered: ";
-  const std::string_view error = record.last_error;
-  if (!error.starts_with(mark)) return {};
-  const std::string_view status = error.substr(mark.size());
-  return status.substr(0, status.find(','));  // without what the service said of it
+// What is known of an operation that may have happened.
+std::string doubt_in_words(const Record& record) {
+  const int status = answered_status(record);
+  if (status == 0) return "The operation may have happened.";
+  const std::string answer =
+      "The operation may have happened: the service answered " + std::to_string(status);
+  if (service_said_outcome(record)) return answer + " and did not say whether it was done.";
+  if (status < 500) return answer + ", and after such an answer nothing is executed again here.";
+  return answer + ", which does not say whether it was done.";
+}
+
+// What whoever runs the service can do so that such an answer is no doubt; empty: nothing.
+std::string advice(const Record& record) {
+  if (answered_status(record) == 0 || service_said_outcome(record)) return {};
+  const std::string setting = freeing_setting(record);
+  return " A service that knows that nothing was done can say so: Pawl-Outcome: not-executed with "
+         "the answer" +
+         (setting.empty() ? "." : ", or " + setting + " for its route.");
 }
 
 // Who finds out what became of it, and so whether it helps to come back.
 ProblemDetails doubtful(const Record& record, std::optional<int> status, Duration wait,
                         const Dialect& dialect) {
   ProblemDetails details{Problem::outcome_unknown, "", status, std::nullopt};
-  const std::string_view held = held_status(record);
-  details.detail = held.empty()
-                       ? "The operation may have happened."
-                       : "The operation may have happened: the service answered " +
-                             std::string(held) + ", which does not say whether it was done.";
+  details.detail = doubt_in_words(record);
   if (dialect.source_is_asked) {
     details.detail +=
         " What became of it is being asked of the provider. Retry with the same key and body, and "
@@ -186,11 +198,7 @@ ProblemDetails doubtful(const Record& record, std::optional<int> status, Duratio
         " No source is configured that could be asked, so an operator must decide what became of "
         "it; until then every retry gets this answer. Do not use a new key.";
   }
-  if (!held.empty()) {
-    details.detail +=
-        " A service whose server errors mean that nothing was done can say so: Pawl-Outcome: "
-        "not-executed with the answer, or on_server_error = \"retry\" for its route.";
-  }
+  details.detail += advice(record);
   return details;
 }
 

@@ -355,6 +355,50 @@ TEST(Render, WhatIsInDoubtSaysWhoDecides) {
   EXPECT_EQ(field(render_outcome(lost, record, nobody), "Pawl-Should-Retry"), "true");
 }
 
+struct Held {
+  const char* last_error;
+  OnServerError on_server_error;
+  OnRefusal on_refusal;
+  const char* setting;  // that is suggested; empty: none
+};
+
+TEST(Render, AHeldKeySuggestsOnlyWhatWouldHaveFreedIt) {
+  constexpr const char* by_error = "on_server_error = \"retry\"";
+  constexpr const char* by_refusal = "on_refusal = \"release\"";
+  constexpr auto hold = OnServerError::hold;
+  const std::vector<Held> table{
+      {"answered: 500", hold, OnRefusal::hold, by_error},
+      {"answered: 429", hold, OnRefusal::hold, by_refusal},
+      {"answered: 401", hold, OnRefusal::hold, by_refusal},
+      {"answered: 503", hold, OnRefusal::release, by_error},
+      {"answered: 503", OnServerError::retry, OnRefusal::hold, by_refusal},
+      {"answered: 502", hold, OnRefusal::hold, ""},
+      {"answered: 504", OnServerError::retry, OnRefusal::release, ""},
+      {"answered: 500, Pawl-Outcome: unknown", hold, OnRefusal::hold, ""},
+      {"answered: 429, Pawl-Outcome: unknown", hold, OnRefusal::hold, ""},
+      {"lease-expired", hold, OnRefusal::hold, ""},
+  };
+  for (const Held& row : table) {
+    Record record = an_in_progress_record();
+    record.state = Unknown{};
+    record.last_error = row.last_error;
+    record.policy.on_server_error = row.on_server_error;
+    record.policy.on_refusal = row.on_refusal;
+    const Response told = render(Undetermined{3s}, record, a_dialect());
+    const std::string text = member(document_of(told), "detail");
+    for (const std::string setting : {by_error, by_refusal}) {
+      EXPECT_EQ(text.find(setting) != std::string::npos, setting == row.setting)
+          << row.last_error << ": " << text;
+    }
+  }
+}
+
+TEST(Render, TooManyKeysDoesNotPromiseThatWaitingHelps) {
+  const Response told = render_problem({Problem::too_many_keys, "", {}, {}}, a_dialect());
+  const std::string text = member(document_of(told), "detail");
+  EXPECT_NE(text.find("not known and must be settled"), std::string::npos) << text;
+}
+
 TEST(RenderDeathTest, ExecutionHasNoAnswerYet) {
   EXPECT_DEATH(std::ignore = render(Execute{}, an_in_progress_record(), {}), "no answer yet");
 }

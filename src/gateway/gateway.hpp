@@ -101,6 +101,7 @@ class Gateway final : public http::Handler {
   Task<void> guard(Passage& passage);
   Task<void> answer_own(Passage& passage);
   Task<Response> key_state(Passage& passage, std::string_view escaped_key);
+  [[nodiscard]] Response no_such_key(const Key& key) const;
   Task<void> answer_webhook(Passage& passage);
   Task<Response> take_event(Passage& passage, const config::Source& source);
 

@@ -80,8 +80,16 @@ std::string no_record(const KeyFacts& facts, const KeyPlace& place) {
   if (!facts.elsewhere.whole) {
     return "There is no record of it in the scopes that were looked at; there are more scopes.\n";
   }
-  return "There is no record of it in any scope of this store. It was never used here, or its "
-         "retention is\nover, or it was purged.\n";
+  std::string text = "There is no record of it in any scope of this store. ";
+  if (facts.forgotten_since) {
+    return text +
+           "That does not say that it was never used:\nthe store was restored from a backup "
+           "of " +
+           when(*facts.forgotten_since) +
+           " and has forgotten what came after it. Requests with this\nkey get 409 store-restored "
+           "(pawl store show). Look the operation up at the service or its provider.\n";
+  }
+  return text + "It was never used here, or its retention is\nover, or it was purged.\n";
 }
 
 }  // namespace

@@ -21,7 +21,10 @@ struct KeyFacts {
   std::vector<LateEvidence> evidence;
   std::vector<WebhookEvent> events;
   ScopesOfKey elsewhere;  // looked for where this scope has no record
-  std::string store;      // as it was named: for the commands that are suggested
+  // The store was put back from a backup: what was used until then, since it was made, is
+  // forgotten.
+  std::optional<Instant> forgotten_since;
+  std::string store;  // as it was named: for the commands that are suggested
   Instant now{};
 };
 

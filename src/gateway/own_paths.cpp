@@ -60,6 +60,16 @@ Task<void> Gateway::answer_own(Passage& passage) {
   co_await request.answer(response);
 }
 
+// Never "no such key" of one that the store may have forgotten: whoever asks may be about to pay.
+Response Gateway::no_such_key(const Key& key) const {
+  const bool forgotten =
+      engine_.time().known() && engine_.is_forgotten(key, engine_.time().at(clock_.now()));
+  if (!forgotten) return plain_problem(404, "No such key");
+  return plain_problem(404, "No record of this key",
+                       "The store was restored from a backup and may have forgotten this key: this "
+                       "does not say that it was never used. Look the operation up.");
+}
+
 Task<Response> Gateway::key_state(Passage& passage, std::string_view escaped_key) {
   const http::RequestHead& head = passage.request.head;
   const Expected<std::string, ProblemDetails> caller = caller_of(passage);
@@ -95,7 +105,7 @@ Task<Response> Gateway::key_state(Passage& passage, std::string_view escaped_key
     ProblemDetails away{Problem::store_unavailable, "", {}, Breaker::retry_after};
     co_return problem(passage, std::move(away));
   }
-  if (!*found) co_return plain_problem(404, "No such key");
+  if (!*found) co_return no_such_key(key);
   const Record& record = **found;
   const Status status = status_of(record);
   const bool kept = is_dead_letter(record) || is_half_done(record);  // however old
@@ -107,7 +117,7 @@ Task<Response> Gateway::key_state(Passage& passage, std::string_view escaped_key
     ProblemDetails expired{Problem::key_expired, "", {}, {}};
     co_return problem(passage, std::move(expired));
   }
-  if (over) co_return plain_problem(404, "No such key");
+  if (over) co_return no_such_key(key);
   Response response;
   response.status = 200;
   response.headers = {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}};

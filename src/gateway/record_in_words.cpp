@@ -1,5 +1,6 @@
 #include "src/gateway/record_in_words.hpp"
 
+#include "pawl/core/held_answer.hpp"
 #include "pawl/core/outcome.hpp"
 #include "pawl/core/overloaded.hpp"
 #include "pawl/core/printable.hpp"
@@ -8,18 +9,6 @@
 
 namespace pawl::gateway {
 namespace {
-
-// The status that an upstream answered, of a record that this put where it is; 0: another reason.
-int answered_with(const Record& record) {
-  constexpr std::string_view answered = "answered: ";
-  if (!record.last_error.starts_with(answered)) return 0;
-  int status = 0;
-  for (const char c : std::string_view(record.last_error).substr(answered.size())) {
-    if (c < '0' || c > '9') break;
-    status = status * 10 + (c - '0');
-  }
-  return status;
-}
 
 bool says(const Record& record, std::string_view part) {
   return record.last_error.find(part) != std::string::npos;
@@ -31,11 +20,14 @@ std::string why_released(const Record& record) {
   if (record.last_error.starts_with("resolved")) {
     return "It was looked up, and found not to have been executed.";
   }
+  if (record.last_error.starts_with("released")) {
+    return "Its service released it (pawl.release): it has said that nothing was done.";
+  }
   if (record.policy.transactional) {
     return "Its service did not commit under this attempt, and cannot any more: the fence is "
            "spent.";
   }
-  const std::string status = std::to_string(answered_with(record));
+  const std::string status = std::to_string(answered_status(record));
   if (says(record, "Pawl-Outcome")) {
     return "The service answered " + status +
            " and said that it had not executed it (Pawl-Outcome: not-executed).";
@@ -56,7 +48,7 @@ std::string why_released(const Record& record) {
 }
 
 std::string why_unknown(const Record& record) {
-  const int status = answered_with(record);
+  const int status = answered_status(record);
   if (says(record, "Pawl-Outcome: not understood")) {
     return "The service answered " + std::to_string(status) +
            " with a Pawl-Outcome that is not understood; it is not-executed, executed or unknown.";
@@ -66,10 +58,12 @@ std::string why_unknown(const Record& record) {
            " and said that it does not know whether it has executed it (Pawl-Outcome: unknown).";
   }
   if (status >= 500) {
+    const std::string setting = freeing_setting(record);
     return "The service answered " + std::to_string(status) +
            ", which does not say whether the work was done, and nothing is executed again on a "
-           "guess. A service that knows says so in its answer (Pawl-Outcome); one that does all "
-           "or nothing has on_server_error = \"retry\" on its route.";
+           "guess. A service that knows says so in its answer (Pawl-Outcome)" +
+           (setting.empty() ? "."
+                            : "; one that does all or nothing has " + setting + " on its route.");
   }
   if (status > 0) {
     return "The service answered " + std::to_string(status) +

@@ -133,6 +133,11 @@ TEST_P(Restore, APaymentMadeAfterTheBackupIsNotMadeAgain) {
   EXPECT_EQ(replayed.value("Idempotent-Replayed"), "true");
   EXPECT_EQ(upstream.count(), paid_) << "nothing was sent";
   EXPECT_EQ(status_of(gateway, "used-after-the-backup"), "404") << "nothing was written";
+  EXPECT_THAT(get(gateway.port(), "/_pawl/v1/keys/used-after-the-backup").body,
+              HasSubstr("may have forgotten"));
+  const testing::Finished explained = testing::run_program(
+      {PAWL_BINARY, "explain", "used-after-the-backup", "--store", store_url()});
+  EXPECT_THAT(explained.out, HasSubstr("restored from a backup"));
   EXPECT_TRUE(gateway.wait_for_text("was restored from a backup"));
 }
 
