@@ -183,9 +183,9 @@ TEST(ReadConfig, AValueOfTheWrongKindIsRefusedWithTheRightKind) {
 }
 
 TEST(ReadConfig, AStoreIsNeverQuotedInAMessage) {
-  for (const char* text :
-       {"store = \"postgre://u:hunter2@db\"", "store = \"mysql://u:hunter2@db\"",
-        "store = [\"hunter2\"]", "store = \"sqlite:\"", "store = \"postgres://u:***@db\""}) {
+  for (const char* text : {"store = \"postgre://u:hunter2@db\"", "store = \"mysql://u:hunter2@db\"",
+                           "store = [\"hunter2\"]", "store = \"sqlite:\"",
+                           "store = \"sqlite::memory:\"", "store = \"postgres://u:***@db\""}) {
     const std::string errors = errors_of(text);
     EXPECT_THAT(errors, HasSubstr("f:1:9: 'store': it")) << text;
     EXPECT_EQ(errors.find("hunter2"), std::string::npos) << errors;

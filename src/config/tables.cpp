@@ -69,6 +69,10 @@ std::string check_store(std::string_view store) {
            "it to a passfile (~/.pgpass)";
   }
   if (has_reference(store)) return {};  // looked at again when it is known
+  if (store == "sqlite::memory:") {
+    return "it would be kept in memory, once per connection, and be gone with the process; name a "
+           "file, as in \"sqlite:/var/lib/pawl/pawl.db\"";
+  }
   const bool sqlite = store.starts_with("sqlite:") && store.size() > 7;
   const bool url = store.starts_with("postgres://") || store.starts_with("postgresql://");
   const std::size_t equals = store.find('=');

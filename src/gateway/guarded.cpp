@@ -249,6 +249,7 @@ std::optional<Response> Gateway::from_memory(Passage& passage) {
   if (engine_.time().at_latest(clock_.now()) >= cached->expires_at) return std::nullopt;
   if (!passage.credentials.empty() && cached->credentials != passage.credentials) {
     shared_.metrics.duplicate(passage.scope.text);
+    shared_.metrics.decided_in_memory(to_text(DecisionKind::unproven));
     passage.line.decision = to_text(DecisionKind::unproven);
     ProblemDetails unproven{Problem::caller_unproven, "", {}, {}};
     return problem(passage, std::move(unproven));

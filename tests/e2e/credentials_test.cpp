@@ -46,6 +46,7 @@ TEST_P(NotChosen, AnothersKeyIsNeitherExecutedNorReplayed) {
     for (const Post& stranger : {payment_of("bob"), payment, with_cookie, both, other_body}) {
       expect_unproven(post(node->port(), stranger));
     }
+    EXPECT_EQ(metric(*node, R"(pawl_reserve_total{decision="caller_unproven"})"), 5);
     const HttpAnswer replay = post(node->port(), payment_of("alice"));
     EXPECT_EQ(replay.value("Idempotent-Replayed"), "true");
     EXPECT_THAT(replay.body, HasSubstr("pay_of_alice"));
