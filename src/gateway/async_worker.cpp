@@ -19,6 +19,7 @@ using namespace std::chrono_literals;
 constexpr std::size_t active_max = 64;
 constexpr std::size_t rows_max = 200;
 constexpr Duration look_every = 500ms;  // what other nodes accepted is found by this
+constexpr Duration record_again_after = 2s;
 constexpr Duration pause_first = 500ms;
 constexpr Duration pause_max = 60s;
 
@@ -146,34 +147,56 @@ Task<void> AsyncWorker::work_on(Record record) {
     options.idle_max = policy.upstream_idle;
     read_answers(options, policy);  // nobody waits for a large one: its body is dropped
     http::UpstreamCall call(upstream_, stored, options);
-    const Executed executed = co_await engine_.execute(*lease, call);
+    Executed executed = co_await engine_.execute(*lease, call);
+    log(**lease, executed, call.took());
+    co_await keep_recording(executed);
     if (executed.settlement) {
       const Record& now = *executed.settlement->record;
       if (!is_open(now)) shared_.limits.closed(now.scope);
       shared_.cache.keep(now, request_id(now), epoch);
     }
-    const std::string id = request_id(*(*lease)->record);
-    LogLine line;
-    line.request_id = id;
-    line.scope = record.scope.text;
-    line.client = "worker";
-    line.method = record.method;
-    line.path = record.path;
-    line.route = record.route;
-    line.key = log_name(record.scope, record.key);
-    line.decision = to_text(DecisionKind::execute);
-    line.evidence = to_text(evidence_of(executed.outcome));
-    if (const auto* none = std::get_if<NotSent>(&executed.outcome)) line.trouble = none->why;
-    if (const auto* lost = std::get_if<Lost>(&executed.outcome)) line.trouble = lost->why;
-    if (const auto* answer = std::get_if<Answered>(&executed.outcome)) {
-      line.status = answer->response.status;
-    }
-    line.upstream_took = call.took();
-    shared_.log.write(line);
   }
   active_.erase(identity);
   active_count_ = active_.size();
   if (!stopped_ && active_.size() + 1 == active_max) wake();  // there was more than fits
+}
+
+void AsyncWorker::log(const Lease& lease, const Executed& executed, Duration upstream_took) {
+  const Record& record = *lease.record;
+  const std::string id = request_id(record);
+  LogLine line;
+  line.request_id = id;
+  line.scope = record.scope.text;
+  line.client = "worker";
+  line.method = record.method;
+  line.path = record.path;
+  line.route = record.route;
+  line.key = log_name(record.scope, record.key);
+  line.decision = to_text(DecisionKind::execute);
+  line.evidence = to_text(evidence_of(executed.outcome));
+  if (const auto* none = std::get_if<NotSent>(&executed.outcome)) line.trouble = none->why;
+  if (const auto* lost = std::get_if<Lost>(&executed.outcome)) line.trouble = lost->why;
+  if (!executed.settlement) line.trouble = "the outcome could not be recorded yet";
+  if (const auto* answer = std::get_if<Answered>(&executed.outcome)) {
+    line.status = answer->response.status;
+  }
+  line.upstream_took = upstream_took;
+  shared_.log.write(line);
+}
+
+// An outcome in hand is not thrown away because the store is: nobody could get it again. It is
+// tried until it is recorded or the drain ends, for which this counts as busy. Nothing new is
+// claimed meanwhile that would have to be remembered as well: there are `active_max` at most.
+Task<void> AsyncWorker::keep_recording(Executed& executed) {
+  while (!executed.settlement && executed.lease) {
+    co_await clock_.sleep_until(clock_.now() + record_again_after);
+    StoreResult<Settlement> settled = co_await engine_.settle(*executed.lease, executed.outcome);
+    if (settled) executed.settlement = std::move(*settled);
+    if (!settled && settled.error() == StoreError::unreadable) {
+      shared_.log.say("warning", "an outcome is lost: its record cannot be read");
+      co_return;
+    }
+  }
 }
 
 // Exponential, with full jitter. Written with the record, so that no other node is quicker.

@@ -33,6 +33,8 @@ class AsyncWorker {
 
   Task<void> look();
   Task<void> work_on(Record record);
+  void log(const Lease& lease, const Executed& executed, Duration upstream_took);
+  Task<void> keep_recording(Executed& executed);
   Duration pause_after(int attempt);
 
   Shared& shared_;

@@ -175,6 +175,10 @@ PrometheusMetrics::PrometheusMetrics(const std::vector<std::string>& routes) {
                              "When the last comparison was made to the end");
   connections_ = &gauge("pawl_connections", "Client connections");
   cache_bytes_ = &gauge("pawl_replay_cache_bytes", "Memory held by the replay cache");
+  log_dropped_ = &counters("pawl_log_dropped_lines_total",
+                           "Lines of the log that were dropped because nobody read it, or not fast "
+                           "enough")
+                      .Add({});
   waiting_ = &gauge("pawl_waiting_requests", "Duplicates that wait for the first to finish");
   outbox_ = &counters("pawl_outbox_total", "What became of outbox rows, by destination");
   outbox_depth_ =
@@ -357,6 +361,7 @@ std::string PrometheusMetrics::text(const Gauges& now) {
   connections_->Set(now.connections);
   cache_bytes_->Set(now.cache_bytes);
   waiting_->Set(now.waiting);
+  log_dropped_->Increment(now.log_dropped - log_dropped_->Value());
   breaker_->Set(now.breaker_open ? 1 : 0);
   return prometheus::TextSerializer().Serialize(registry_.Collect());
 }

@@ -24,6 +24,7 @@ struct Gauges {
   double cache_bytes = 0;
   bool breaker_open = false;
   double waiting = 0;
+  double log_dropped = 0;  // lines, since the start
 };
 
 class PrometheusMetrics final : public Metrics, public GatewayMetrics, public OutboxMetrics {
@@ -125,6 +126,7 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics, public Ou
   prometheus::Family<prometheus::Gauge>* ledger_compared_;
   prometheus::Gauge* connections_;
   prometheus::Gauge* cache_bytes_;
+  prometheus::Counter* log_dropped_;
   prometheus::Gauge* breaker_;
   prometheus::Gauge* waiting_;
 };
