@@ -27,6 +27,12 @@ void rethrow(std::exception_ptr failure) {
   if (failure) std::rethrow_exception(failure);
 }
 
+// Its client is gone; what is left of it is its scope and, where no caller was chosen, a digest of
+// its credentials. Never that of a client that is here.
+std::string sender_of(const Record& record) {
+  return "async:" + record.scope.text + ":" + record.policy.credentials;
+}
+
 // A stored request, written as it would have been when it came.
 class Stored final : public http::RequestWriter {
  public:
@@ -145,6 +151,7 @@ Task<void> AsyncWorker::work_on(Record record) {
     http::CallOptions options;
     options.connect_timeout = policy.upstream_connect_timeout;
     options.idle_max = policy.upstream_idle;
+    options.sender = sender_of(record);
     read_answers(options, policy);  // nobody waits for a large one: its body is dropped
     http::UpstreamCall call(upstream_, stored, options);
     Executed executed = co_await engine_.execute(*lease, call);

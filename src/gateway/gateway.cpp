@@ -230,6 +230,8 @@ Task<void> Gateway::pass(Passage& passage, http::PassWatch* watch) {
   }
   options.pseudonym = shared_.pseudonym;
   options.request_id = id_of(passage);
+  const std::string sender = sender_of(passage);
+  options.sender = sender;
   http::Passed passed = co_await http::pass_through(passage.request, others_, options);
   passage.line.status = passed.status;
   passage.line.evidence = to_text(passed.evidence);

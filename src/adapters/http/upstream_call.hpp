@@ -29,6 +29,9 @@ struct CallOptions {
   UntilClose until_close = UntilClose::verify;
   Large large = Large::refused;
   std::size_t held_bytes_max = std::size_t{64} << 20;
+  // On whose behalf: a connection that has carried one sender's body is no other's. Empty where all
+  // that is sent over the pool is our own.
+  std::string sender;
 };
 
 // What is sent, given the attempt it is sent under: its fields may name the fence.
@@ -43,7 +46,7 @@ class RequestWriter {
 class UpstreamCall final : public Upstream {
  public:
   UpstreamCall(UpstreamPool& pool, RequestWriter& writer, CallOptions options)
-      : pool_(pool), writer_(writer), options_(options) {}
+      : pool_(pool), writer_(writer), options_(std::move(options)) {}
 
   Task<Outcome> send(const Record& attempt, SendGate& gate, BootTime deadline) override;
 
