@@ -1,5 +1,6 @@
 // Routes and a path: whatever the path's spelling, servers that read it as nginx or as a servlet
-// container does serve it under no other route than the one its request was let through by.
+// container does serve it under no other route than the one its request was let through by, and
+// its keys and fingerprints are those of the path that they read.
 //
 // Input: lines of "METHOD /route/path", the last one a request.
 #include <algorithm>
@@ -25,7 +26,8 @@ int hex(char c) {
   return at == std::string_view::npos ? -1 : static_cast<int>(at);
 }
 
-// As nginx reads a path (merge_slashes on): escapes undone, slashes merged, dot segments resolved.
+// As nginx reads a path (ngx_http_parse_complex_uri, merge_slashes on): escapes undone once,
+// slashes merged, dot segments resolved. It refuses what leaves the root; here that stays there.
 std::string read_by_nginx(std::string_view path) {
   std::string plain;
   for (std::size_t i = 0; i < path.size(); ++i) {
@@ -47,7 +49,8 @@ std::string read_by_nginx(std::string_view path) {
   }
   std::string read;
   for (const std::string& segment : segments) read += "/" + segment;
-  if (read.empty() || plain.ends_with('/')) read += "/";
+  const bool folder = plain.ends_with('/') || plain.ends_with("/.") || plain.ends_with("/..");
+  if (read.empty() || folder) read += "/";
   return read;
 }
 
@@ -89,8 +92,9 @@ bool is_path(std::string_view path) {
 }
 
 void check_spelling(const Routes& routes, std::string_view method, const RouteMatch& first,
-                    const std::string& other) {
+                    std::string_view canonical, const std::string& other) {
   if (!is_path(other)) return;
+  PAWL_CHECK(config::canonical_path(other) == canonical);
   const RouteMatch match = routes.find(method, other);
   PAWL_CHECK(match.disputed || &match.route == &first.route);
 }
@@ -100,14 +104,15 @@ void check(const config::Config& config, std::string_view method, const std::str
   if (!is_path(path)) return;
   const RouteMatch match = routes.find(method, path);
   if (match.disputed) return;
+  const std::string canonical = config::canonical_path(path);
   const std::string nginx = read_by_nginx(path);
-  check_spelling(routes, method, match, spelt_out(nginx));
-  check_spelling(routes, method, match, spelt_out(without_parameters(nginx)));
-  check_spelling(routes, method, match, without_parameters(path));
-  check_spelling(routes, method, match, path + "/");
-  check_spelling(routes, method, match, "/" + path);
-  check_spelling(routes, method, match, path + ";x=1");
-  check_spelling(routes, method, match, path + "%2F");
+  check_spelling(routes, method, match, canonical, spelt_out(nginx));
+  check_spelling(routes, method, match, canonical, spelt_out(without_parameters(nginx)));
+  check_spelling(routes, method, match, canonical, without_parameters(path));
+  check_spelling(routes, method, match, canonical, path + "/");
+  check_spelling(routes, method, match, canonical, "/" + path);
+  check_spelling(routes, method, match, canonical, path + ";x=1");
+  check_spelling(routes, method, match, canonical, path + "%2F");
 }
 
 void check_text(std::string_view text) {

@@ -291,7 +291,7 @@ class World final : public Handler {
       const bool reads = !refuses && (head.starts_with("POST") || head.starts_with("PUT") ||
                                       head.starts_with("PATCH"));
       if (reads) {
-        const bool whole = co_await drop_body(*socket, head, bytes);
+        const bool whole = co_await drop_body(*socket, head, client, bytes);
         if (!whole) co_return;
       }
       last_ = socket;
@@ -318,12 +318,14 @@ class World final : public Handler {
     co_return !error;
   }
 
-  static Task<bool> drop_body(tcp::socket& socket, const std::string& head, std::string& bytes) {
+  static Task<bool> drop_body(tcp::socket& socket, const std::string& head, int client,
+                              std::string& bytes) {
     if (head.find("Transfer-Encoding: ") != std::string::npos) {
       ChunkedDecoder chunks;
       while (!chunks.done()) {
         const Expected<ChunkedDecoder::Step, Refusal> step = chunks.decode(bytes);
         PAWL_CHECK(step);  // we wrote it anew
+        expect_only(std::string_view(bytes).substr(0, step->used), client);
         bytes.erase(0, step->used);
         if (step->used > 0 || chunks.done()) continue;
         const bool came = co_await read_more(socket, bytes);
@@ -337,6 +339,7 @@ class World final : public Handler {
       const bool came = co_await read_more(socket, bytes);
       if (!came) co_return false;
     }
+    expect_only(std::string_view(bytes).substr(0, wanted), client);
     bytes.erase(0, wanted);
     co_return true;
   }
