@@ -25,6 +25,7 @@
 #include "src/adapters/http/pass_through.hpp"
 #include "src/adapters/http/session.hpp"
 #include "src/adapters/http/upstream_call.hpp"
+#include "tests/fuzz/input.hpp"
 
 namespace pawl::http {
 namespace {
@@ -33,6 +34,7 @@ namespace net = boost::asio;
 using net::ip::tcp;
 constexpr auto as_result = net::as_tuple(net::use_awaitable);
 constexpr int clients_max = 6;
+using fuzz::Input;
 
 class SteadyClock final : public Clock {
  public:
@@ -67,27 +69,6 @@ struct Turn {
   std::string answer;
   bool closes = false;
   std::string late;
-};
-
-class Input {
- public:
-  explicit Input(std::string_view bytes) : bytes_(bytes) {}
-  [[nodiscard]] bool empty() const { return bytes_.empty(); }
-  std::uint8_t byte() {
-    if (bytes_.empty()) return 0;
-    const auto first = static_cast<std::uint8_t>(bytes_.front());
-    bytes_.remove_prefix(1);
-    return first;
-  }
-  std::string_view piece() {
-    const std::size_t size = std::min<std::size_t>(byte(), bytes_.size());
-    const std::string_view piece = bytes_.substr(0, size);
-    bytes_.remove_prefix(size);
-    return piece;
-  }
-
- private:
-  std::string_view bytes_;
 };
 
 std::string with_length(std::string_view head, std::string_view body) {
