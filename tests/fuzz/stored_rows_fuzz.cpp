@@ -33,7 +33,6 @@ struct Cell {
   int type = SQLITE_NULL;
   std::int64_t number = 0;
   std::string bytes;
-  friend bool operator==(const Cell&, const Cell&) = default;
 };
 using Row = std::vector<Cell>;
 
@@ -159,8 +158,10 @@ void check_sqlite(const Row& row, const Row& again, const Record& read) {
     if (i == headers_at || i == request_at) {
       PAWL_CHECK(json_in(row[i].bytes, i == request_at) ==
                  json_in(again[i].bytes, i == request_at));
+    } else if (row[i].type == SQLITE_INTEGER) {
+      PAWL_CHECK(row[i].number == again[i].number);
     } else {
-      PAWL_CHECK(row[i].number == again[i].number && row[i].bytes == again[i].bytes);
+      PAWL_CHECK(row[i].bytes == again[i].bytes);
     }
   }
   if (read.request) PAWL_CHECK(body_in(row[request_at].bytes) == body_in(again[request_at].bytes));
