@@ -1,6 +1,5 @@
 // Routes and a path: whatever the path's spelling, servers that read it as nginx or as a servlet
-// container does serve it under no other route than the one its request was let through by, and
-// its keys and fingerprints are those of the path that they read.
+// container does serve it under no other route than the one its request was let through by.
 //
 // Input: lines of "METHOD /route/path", the last one a request.
 #include <algorithm>
@@ -54,14 +53,16 @@ std::string read_by_nginx(std::string_view path) {
   return read;
 }
 
-// As a servlet container does: parameters belong to no path.
-std::string without_parameters(std::string_view path) {
+// As a servlet container does: parameters belong to no path, and are dropped before escapes are
+// undone. `escaped`: as those do it that look for an escaped ';' as well.
+std::string without_parameters(std::string_view path, bool escaped = false) {
   std::string out;
   bool in_parameter = false;
-  for (const char c : path) {
-    if (c == ';') in_parameter = true;
-    if (c == '/') in_parameter = false;
-    if (!in_parameter) out += c;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    const std::string_view three = path.substr(i, 3);
+    if (path[i] == ';' || (escaped && (three == "%3B" || three == "%3b"))) in_parameter = true;
+    if (path[i] == '/') in_parameter = false;
+    if (!in_parameter) out += path[i];
   }
   return out;
 }
@@ -91,12 +92,18 @@ bool is_path(std::string_view path) {
          !http::read_target(path, head) && head.path == path;
 }
 
-void check_spelling(const Routes& routes, std::string_view method, const RouteMatch& first,
-                    std::string_view canonical, const std::string& other) {
+void check_route(const Routes& routes, std::string_view method, const RouteMatch& first,
+                 const std::string& other) {
   if (!is_path(other)) return;
-  PAWL_CHECK(config::canonical_path(other) == canonical);
-  const RouteMatch match = routes.find(method, other);
-  PAWL_CHECK(match.disputed || &match.route == &first.route);
+  PAWL_CHECK(&routes.find(method, other).route == &first.route);
+}
+
+// Read so, it is the same path whatever routes there are.
+void check_spelling(const Routes& routes, std::string_view method, const std::string& path,
+                    const std::string& other) {
+  if (!is_path(other)) return;
+  PAWL_CHECK(config::canonical_path(other) == config::canonical_path(path));
+  check_route(routes, method, routes.find(method, path), other);
 }
 
 void check(const config::Config& config, std::string_view method, const std::string& path) {
@@ -104,15 +111,15 @@ void check(const config::Config& config, std::string_view method, const std::str
   if (!is_path(path)) return;
   const RouteMatch match = routes.find(method, path);
   if (match.disputed) return;
-  const std::string canonical = config::canonical_path(path);
   const std::string nginx = read_by_nginx(path);
-  check_spelling(routes, method, match, canonical, spelt_out(nginx));
-  check_spelling(routes, method, match, canonical, spelt_out(without_parameters(nginx)));
-  check_spelling(routes, method, match, canonical, without_parameters(path));
-  check_spelling(routes, method, match, canonical, path + "/");
-  check_spelling(routes, method, match, canonical, "/" + path);
-  check_spelling(routes, method, match, canonical, path + ";x=1");
-  check_spelling(routes, method, match, canonical, path + "%2F");
+  check_spelling(routes, method, path, spelt_out(nginx));
+  check_spelling(routes, method, path, spelt_out(without_parameters(nginx)));
+  check_spelling(routes, method, path, path + "/");
+  check_spelling(routes, method, path, "/" + path);
+  check_spelling(routes, method, path, path + ";x=1");
+  check_spelling(routes, method, path, path + "%2F");
+  check_route(routes, method, match, without_parameters(path));
+  check_route(routes, method, match, without_parameters(path, /*escaped=*/true));
 }
 
 void check_text(std::string_view text) {
