@@ -234,7 +234,11 @@ class World final : public Handler {
     tcp::acceptor acceptor(context_, tcp::endpoint(net::ip::address_v4::loopback(), 0));
     tcp::socket far(context_);
     far.connect(acceptor.local_endpoint());
-    Session session(acceptor.accept(), deadlines_, *this, limits_, draining_);
+    tcp::socket near = acceptor.accept();
+    // Any program of this machine may have knocked at the port first.
+    boost::system::error_code gone;
+    while (near.remote_endpoint(gone) != far.local_endpoint()) near = acceptor.accept();
+    Session session(std::move(near), deadlines_, *this, limits_, draining_);
     net::write(far, net::buffer(turn().request));
     far.shutdown(tcp::socket::shutdown_send);
     co_await session.run();
