@@ -3,10 +3,10 @@
 //
 // Whatever belongs to client n is marked with the byte 0x80 + n: the fields and bodies of its
 // request, all that the server says while it serves that request, and what it says afterwards. The
-// server reads no body of a method that has none, nor of a request that it refuses, and takes it
-// for the next request. An answer that can have no body and names one all the same gets something
-// as its body when the next request comes. Input: for each client a request, an answer, and what
-// comes late.
+// server reads no body of a method that has none, nor of a request that it refuses, nor where its
+// turn says so (an action that takes none), and takes it for the next request. An answer that can
+// have no body and names one all the same gets something as its body when the next request comes.
+// Input: for each client a request, an answer, and what comes late.
 #include <algorithm>
 #include <array>
 #include <boost/asio/as_tuple.hpp>
@@ -49,6 +49,7 @@ class SteadyClock final : public Clock {
 };
 
 char mark_of(int client) { return static_cast<char>(0x80 + client); }
+std::string sender_of(int client) { return "client " + std::to_string(client); }
 bool is_mark(char c) { return static_cast<unsigned char>(c) >= 0x80; }
 
 // Every byte over 0x7F becomes this client's mark.
@@ -71,8 +72,9 @@ struct Turn {
   std::string body;     // of a guarded one
   std::string answer;
   bool closes = false;
-  std::string late;  // before anybody asks again
-  std::string owed;  // once somebody has asked again
+  bool reads = true;  // the bodies of methods that have one, where it does not refuse
+  std::string late;   // before anybody asks again
+  std::string owed;   // once somebody has asked again
 };
 
 std::string with_length(std::string_view head, std::string_view body) {
@@ -166,6 +168,7 @@ std::vector<Turn> turns_in(std::string_view bytes) {
     turn.answer = marked(answer_of(input, turn.closes), client);
     const std::uint8_t choice = input.byte();
     turn.late = marked(late_of(choice, input), client);
+    turn.reads = (choice & 0x40U) == 0;
     const std::size_t end = end_of_bodiless(turn);
     if ((choice & 0x80U) != 0 && end != std::string::npos) {
       turn.answer.resize(end);
@@ -206,6 +209,8 @@ class World final : public Handler {
   Task<void> handle(ClientRequest& request) override {
     PassOptions options;
     options.pseudonym = "fuzz";
+    const std::string sender = sender_of(client_);
+    options.sender = sender;
     Passed passed = co_await pass_through(request, pool_, options);
     if (!passed.problem) co_return;
     Response response;
@@ -243,7 +248,9 @@ class World final : public Handler {
   Task<void> call() {
     Writer writer(turn(), client_);
     Open gate;
-    UpstreamCall call(pool_, writer, CallOptions{});
+    CallOptions options;
+    options.sender = sender_of(client_);
+    UpstreamCall call(pool_, writer, options);
     const Record attempt;
     const Outcome outcome = co_await call.send(attempt, gate, BootTime::max());
     if (const auto* answer = std::get_if<Answered>(&outcome)) {
@@ -297,8 +304,9 @@ class World final : public Handler {
       if (client < 0 || client >= static_cast<int>(turns_.size())) co_return;
       const Turn& turn = turns_[static_cast<std::size_t>(client)];
       const bool refuses = turn.answer.starts_with("HTTP/1.1 404");
-      const bool reads = !refuses && (head.starts_with("POST") || head.starts_with("PUT") ||
-                                      head.starts_with("PATCH"));
+      const bool reads =
+          turn.reads && !refuses &&
+          (head.starts_with("POST") || head.starts_with("PUT") || head.starts_with("PATCH"));
       if (reads) {
         const bool whole = co_await drop_body(*socket, head, client, bytes);
         if (!whole) co_return;
