@@ -9,11 +9,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What a lookup may bring: the record, and the answer apart from it.
-constexpr std::size_t copies_found = 2;
-constexpr std::size_t found_bytes_max = std::size_t{2} << 20;
+// What a lookup may bring is not known before; answers of more than this are rare.
+constexpr std::size_t found_bytes_max = std::size_t{1} << 20;
 constexpr Duration room_pause_first = 5ms;
-constexpr Duration room_pause_max = 320ms;
+constexpr Duration room_pause_max = 640ms;
 
 }  // namespace
 
@@ -25,8 +24,8 @@ Response Gateway::overloaded(Passage& passage, std::string detail) {
 
 // A burst of lookups takes turns; what holds the memory for longer is a flood.
 Task<bool> Gateway::admit(Passage& passage, std::size_t bytes) {
-  const std::size_t found = std::min({copies_found * passage.policy.response_bytes_max,
-                                      found_bytes_max, shared_.memory.bytes() / 16});
+  const std::size_t found =
+      std::min({passage.policy.response_bytes_max, found_bytes_max, shared_.memory.bytes() / 16});
   for (Duration pause = room_pause_first;; pause *= 2) {
     if (passage.memory.cover(bytes + found, http::MemoryUse::new_work)) co_return true;
     if (pause > room_pause_max) co_return false;

@@ -1,4 +1,5 @@
 // mode = "observe": the request passes as if it needed no key, and is looked at on its way.
+#include <algorithm>
 #include <utility>
 
 #include "pawl/core/sha256.hpp"
@@ -108,6 +109,10 @@ Task<void> Gateway::observe(Passage& passage) {
   sighting.path = head.path;
   sighting.query = head.query;
   sighting.content_type = http::find(head.fields, "Content-Type").value_or("");
+  if (!sighting.certain &&
+      head.framing == http::Framing::length) {  // grown, it would be held twice
+    sighting.body.reserve(std::min<std::size_t>(head.length, passage.policy.body_limit));
+  }
   Watch watch(*shared_.observer, clock_, std::move(sighting), passage.policy.body_limit,
               passage.memory);
   co_await pass(passage, &watch);

@@ -42,8 +42,9 @@ class Charge {
   Charge(Charge&& other) noexcept
       : budget_(other.budget_), bytes_(std::exchange(other.bytes_, 0)) {}
   Charge& operator=(Charge&& other) noexcept {
-    std::swap(budget_, other.budget_);
-    std::swap(bytes_, other.bytes_);
+    Charge old(std::move(other));  // becomes what this was, and gives it back
+    std::swap(budget_, old.budget_);
+    std::swap(bytes_, old.bytes_);
     return *this;
   }
 

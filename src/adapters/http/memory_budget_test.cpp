@@ -47,6 +47,7 @@ TEST(MemoryBudget, AChargeIsGivenBackOnceWhoeverHoldsItLast) {
     EXPECT_TRUE(assigned.resize(50, MemoryUse::new_work));
     assigned = std::move(moved);
     EXPECT_EQ(assigned.bytes(), 100U);
+    EXPECT_EQ(budget.used(), 100U) << "what it was before is given back";
     Charge more(&budget);
     EXPECT_TRUE(more.resize(7, MemoryUse::new_work));
     assigned.absorb(std::move(more));

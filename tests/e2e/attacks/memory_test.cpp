@@ -17,8 +17,13 @@ namespace {
 constexpr std::size_t mib = std::size_t{1} << 20;
 constexpr std::size_t budget = 32 * mib;
 // Beside the budget: sessions, buffers, the store, and what the allocator has not given back yet.
-constexpr std::size_t process_itself = 48 * mib;
+constexpr std::size_t process_itself = 64 * mib;
 constexpr int flood_size = 300;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool own_allocator = false;  // a sanitizer's keeps what was freed, and never fails
+#else
+constexpr bool own_allocator = true;
+#endif
 const std::string top = "memory_budget = \"32MiB\"\nreplay_cache = \"8MiB\"\n";
 const std::string large(900 << 10, 'x');
 const WireHeaders json = {{"Content-Type", "application/json"}};
@@ -101,6 +106,8 @@ class Memory : public OwnGateway {
   }
 
   void expect_within(std::size_t bytes) {
+    RecordProperty("growth_mib", std::to_string(growth() / mib));
+    if (!own_allocator) return;
     EXPECT_LE(growth() / mib, (bytes + process_itself) / mib) << "MiB";
   }
 
@@ -161,15 +168,17 @@ TEST_F(Memory, BodiesOfObservedRoutesAreHeldWithinTheBudget) {
 }
 
 TEST_F(Memory, AReplayThatNobodyReadsIsHeldOnceForAll) {
-  begin(top);
-  upstream.behave(Behaviour::answer(201, large));
+  begin("memory_budget = \"32MiB\"\n[policy]\nresponse_limit = \"4MiB\"\n");
+  constexpr int size = 100;
+  const std::string larger(3 * mib, 'y');  // more than the kernel takes off our hands
+  upstream.behave(Behaviour::answer(201, larger));
   const Post payment{.key = "replayed-0123456789", .headers = json};
-  EXPECT_EQ(post(gateway().port(), payment).body, large);
-  flood([&](int) { return to_bytes(payment); });
-  EXPECT_TRUE(until([&] { return count("pawl_replays_total{from=\"memory\"}") >= flood_size; }));
-  EXPECT_LE(used(), 2.0 * static_cast<double>(large.size()));
-  expect_within(2 * large.size());
-  EXPECT_EQ(post(gateway().port(), payment).body, large) << "a replay is served meanwhile";
+  EXPECT_EQ(post(gateway().port(), payment).body, larger);
+  flood([&](int) { return to_bytes(payment); }, size);
+  EXPECT_TRUE(until([&] { return count("pawl_replays_total{from=\"memory\"}") >= size; }));
+  EXPECT_LE(used(), 2.0 * static_cast<double>(larger.size()));
+  expect_within(4 * larger.size());
+  EXPECT_EQ(post(gateway().port(), payment).body, larger) << "a replay is served meanwhile";
   expect_honest_payment("honest-0123456789");
 }
 
@@ -206,8 +215,10 @@ TEST_F(Memory, AnswersThatNobodyReadsAreHeldWithinTheBudgetAndAllRecorded) {
   begin(top);
   const auto gate = std::make_shared<testing::Gate>();
   upstream.behave(Behaviour::answer(201, large).after(gate));
-  flood([&](int i) { return to_bytes(Post{.key = numbered(i), .headers = json}); }, size);
-  upstream.wait_for(size + 1);
+  for (int i = 0; i < size; ++i) {  // one after the other, so that each gets as far as that
+    flood([&](int) { return to_bytes(Post{.key = numbered(i), .headers = json}); }, 1);
+    upstream.wait_for(static_cast<std::size_t>(i) + 2);
+  }
   gate->release();
   EXPECT_TRUE(until([&] { return count("pawl_settled_total{how=\"complete\"}") > size; }));
   EXPECT_LE(used(), budget);
@@ -240,6 +251,7 @@ TEST_F(Memory, AnswersTooLargeToStoreAreNotHeld) {
 
 // There is no memory at all: a request ends, nothing else does.
 TEST_F(Memory, AnAllocationThatFailsEndsItsConnectionAloneAndTheProcessStillEnds) {
+  if (!own_allocator) GTEST_SKIP();
   begin("memory_budget = \"4GiB\"\n[policy]\nbody_limit = \"1GiB\"\n");
   const rlim_t room = status_bytes("VmSize") + 128 * mib;
   const rlimit limit{room, room};
