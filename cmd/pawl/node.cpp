@@ -336,13 +336,11 @@ bool Node::serve() {
   return drain();
 }
 
-// Sleeps; the log is written out meanwhile, so that a quiet node's last lines are not held back.
 void Node::wait_until_asked(Signals& signals, int times,
                             std::chrono::steady_clock::time_point end) {
   while (signals.asked() < times && std::chrono::steady_clock::now() < end) {
     signals.wait(100ms);
     watch_store();
-    log_.flush();
   }
 }
 
@@ -391,6 +389,7 @@ bool Node::drain() {
     log_.say("warning", std::to_string(under_way()) +
                             " requests were still under way at drain_timeout; their leases will "
                             "lapse and their records follow their policy");
+    log_.flush();  // the process may end without destructors
   }
   return finished && quiet;
 }
@@ -425,6 +424,7 @@ std::string Node::metrics_text() {
   now.memory_budget = static_cast<double>(shared_.memory.bytes());
   now.memory_used = static_cast<double>(shared_.memory.used());
   now.waiting = static_cast<double>(shared_.flights.waiting());
+  now.log_dropped = static_cast<double>(log_.dropped());
   now.breaker_open = shared_.breaker.open();
   return metrics_.text(now);
 }

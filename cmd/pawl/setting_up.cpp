@@ -1,7 +1,9 @@
 #include "cmd/pawl/setting_up.hpp"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -217,6 +219,11 @@ void announce(gateway::RequestLog& log, const config::Read& read, const StoreSta
 }
 
 void prepare_process() {
+  // The lowest descriptor that is free: if that is one of the first three, it was closed.
+  for (int opened = 0; opened >= 0 && opened <= STDERR_FILENO;) {
+    opened = ::open("/dev/null", O_RDWR);
+    if (opened > STDERR_FILENO) ::close(opened);
+  }
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGHUP, SIG_IGN);  // until the node listens to it

@@ -44,8 +44,9 @@ struct Addresses {
 void announce(gateway::RequestLog& log, const config::Read& read, const StoreState& store,
               const Addresses& addresses);
 
-// Signals and files, for a node: a pipe that breaks, a terminal that goes away and a file that may
-// not grow end no payment, and what is written is not for everybody.
+// For a node, before anything else: a pipe that breaks, a terminal that goes away and a file that
+// may not grow end no payment; a standard stream that is closed becomes no socket's descriptor,
+// into which the log would be written; and what is written is not for everybody.
 void prepare_process();
 
 }  // namespace pawl::cmd

@@ -43,21 +43,34 @@ std::string_view next_segment(std::string_view& rest) {
   return segment;
 }
 
-}  // namespace
-
-std::string canonical_path(std::string_view path) {
-  const std::string read = unescaped_once(path);
+// A path without escapes: parameters and empty segments dropped.
+std::string without_parameters(std::string_view read) {
   std::string canonical;
   canonical.reserve(read.size());
   std::size_t at = 0;
   while (at < read.size()) {
     const std::size_t end = std::min(read.find('/', at), read.size());
-    std::string_view segment = std::string_view(read).substr(at, end - at);
+    std::string_view segment = read.substr(at, end - at);
     segment = segment.substr(0, segment.find(';'));
     if (!segment.empty()) canonical.append("/").append(segment);
     at = end + 1;
   }
   return canonical.empty() ? "/" : canonical;
+}
+
+}  // namespace
+
+std::string canonical_path(std::string_view path) {
+  return without_parameters(unescaped_once(path));
+}
+
+std::string canonical_path_of_servlets(std::string_view path) {
+  std::string read;
+  while (path.starts_with('/')) {
+    const std::string segment = unescaped_once(next_segment(path));
+    read.append("/").append(segment, 0, segment.find(';'));
+  }
+  return without_parameters(read);
 }
 
 bool is_plainly_canonical(std::string_view path) {

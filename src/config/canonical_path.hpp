@@ -16,6 +16,10 @@ namespace pawl::config {
 // parameters and empty segments dropped. "/" for the root; starts with '/' always.
 std::string canonical_path(std::string_view path);
 
+// The same as servers read it that drop parameters before they undo escapes: for them an escaped
+// slash in a parameter is none. "/v1/pay;a=%2Fb" is "/v1/pay", and "/v1/pay/b" for the others.
+std::string canonical_path_of_servlets(std::string_view path);
+
 // True where `canonical_path` would change nothing; may be false there too.
 bool is_plainly_canonical(std::string_view path);
 

@@ -19,11 +19,18 @@ using namespace std::chrono_literals;
 constexpr std::size_t active_max = 64;
 constexpr std::size_t copies = 2;  // of a request that is worked on: as it was read, and as claimed
 constexpr Duration look_every = 500ms;  // what other nodes accepted is found by this
+constexpr Duration record_again_after = 2s;
 constexpr Duration pause_first = 500ms;
 constexpr Duration pause_max = 60s;
 
 void rethrow(std::exception_ptr failure) {
   if (failure) std::rethrow_exception(failure);
+}
+
+// Its client is gone; what is left of it is its scope and, where no caller was chosen, a digest of
+// its credentials. Never that of a client that is here.
+std::string sender_of(const Record& record) {
+  return "async:" + record.scope.text + ":" + record.policy.credentials;
 }
 
 // A stored request, written as it would have been when it came.
@@ -176,33 +183,56 @@ Task<void> AsyncWorker::send(Record record) {
     http::CallOptions options;
     options.connect_timeout = policy.upstream_connect_timeout;
     options.idle_max = policy.upstream_idle;
-    read_answers(options, policy,
-                 shared_.memory);  // nobody waits for a large one: its body is dropped
+    options.sender = sender_of(record);
+    // Nobody waits for a large one: its body is dropped.
+    read_answers(options, policy, shared_.memory);
     http::UpstreamCall call(upstream_, stored, options);
-    const Executed executed = co_await engine_.execute(*lease, call);
+    Executed executed = co_await engine_.execute(*lease, call);
+    log(**lease, executed, call.took());
+    co_await keep_recording(executed);
     if (executed.settlement) {
       const Record& now = *executed.settlement->record;
       if (!is_open(now)) shared_.limits.closed(now.scope);
       shared_.cache.keep(now, request_id(now), epoch);
     }
-    const std::string id = request_id(*(*lease)->record);
-    LogLine line;
-    line.request_id = id;
-    line.scope = record.scope.text;
-    line.client = "worker";
-    line.method = record.method;
-    line.path = record.path;
-    line.route = record.route;
-    line.key = log_name(record.scope, record.key);
-    line.decision = to_text(DecisionKind::execute);
-    line.evidence = to_text(evidence_of(executed.outcome));
-    if (const auto* none = std::get_if<NotSent>(&executed.outcome)) line.trouble = none->why;
-    if (const auto* lost = std::get_if<Lost>(&executed.outcome)) line.trouble = lost->why;
-    if (const auto* answer = std::get_if<Answered>(&executed.outcome)) {
-      line.status = answer->response.status;
+  }
+}
+
+void AsyncWorker::log(const Lease& lease, const Executed& executed, Duration upstream_took) {
+  const Record& record = *lease.record;
+  const std::string id = request_id(record);
+  LogLine line;
+  line.request_id = id;
+  line.scope = record.scope.text;
+  line.client = "worker";
+  line.method = record.method;
+  line.path = record.path;
+  line.route = record.route;
+  line.key = log_name(record.scope, record.key);
+  line.decision = to_text(DecisionKind::execute);
+  line.evidence = to_text(evidence_of(executed.outcome));
+  if (const auto* none = std::get_if<NotSent>(&executed.outcome)) line.trouble = none->why;
+  if (const auto* lost = std::get_if<Lost>(&executed.outcome)) line.trouble = lost->why;
+  if (!executed.settlement) line.trouble = "the outcome could not be recorded yet";
+  if (const auto* answer = std::get_if<Answered>(&executed.outcome)) {
+    line.status = answer->response.status;
+  }
+  line.upstream_took = upstream_took;
+  shared_.log.write(line);
+}
+
+// An outcome in hand is not thrown away because the store is: nobody could get it again. It is
+// tried until it is recorded or the drain ends, for which this counts as busy. Nothing new is
+// claimed meanwhile that would have to be remembered as well: there are `active_max` at most.
+Task<void> AsyncWorker::keep_recording(Executed& executed) {
+  while (!executed.settlement && executed.lease) {
+    co_await clock_.sleep_until(clock_.now() + record_again_after);
+    StoreResult<Settlement> settled = co_await engine_.settle(*executed.lease, executed.outcome);
+    if (settled) executed.settlement = std::move(*settled);
+    if (!settled && settled.error() == StoreError::unreadable) {
+      shared_.log.say("warning", "an outcome is lost: its record cannot be read");
+      co_return;
     }
-    line.upstream_took = call.took();
-    shared_.log.write(line);
   }
 }
 

@@ -166,8 +166,9 @@ std::optional<ProblemDetails> Gateway::check_message(const Passage& passage, boo
   if (head.path.starts_with(own_prefix)) return std::nullopt;
   const bool reads = changes_nothing(head.method);
   if ((!disputed || reads) && config::is_plainly_canonical(head.path)) return std::nullopt;
-  const std::string canonical = config::canonical_path(head.path);
-  if ((disputed && !reads) || canonical.starts_with(own_prefix)) {
+  const bool is_ours = config::canonical_path(head.path).starts_with(own_prefix) ||
+                       config::canonical_path_of_servlets(head.path).starts_with(own_prefix);
+  if ((disputed && !reads) || is_ours) {
     return ProblemDetails{Problem::bad_request,
                           "The path is another spelling of one that has rules of its own: send it "
                           "without doubled or final slashes, escapes of them, and parameters.",
@@ -237,6 +238,8 @@ Task<void> Gateway::pass(Passage& passage, http::PassWatch* watch) {
   }
   options.pseudonym = shared_.pseudonym;
   options.request_id = id_of(passage);
+  const std::string sender = sender_of(passage);
+  options.sender = sender;
   http::Passed passed = co_await http::pass_through(passage.request, others_, options);
   passage.line.status = passed.status;
   passage.line.evidence = to_text(passed.evidence);

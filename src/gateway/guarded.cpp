@@ -34,6 +34,13 @@ ProblemDetails details_of(const http::Refusal& refusal) {
   return details;
 }
 
+void append_values(std::string& out, const http::Fields& fields, std::string_view name) {
+  for (const http::Field& field : fields) {
+    if (!http::same_word(field.name, name)) continue;
+    out.append(name).append(std::to_string(field.value.size())).append(":").append(field.value);
+  }
+}
+
 // The request as the upstream gets it: written anew from its parts.
 class Forwarded final : public http::RequestWriter {
  public:
@@ -109,14 +116,20 @@ Expected<std::string, ProblemDetails> Gateway::caller_of(const Passage& passage)
   return std::move(*caller);
 }
 
+std::string Gateway::sender_of(const Passage& passage) const {
+  const http::Fields& fields = passage.request.head.fields;
+  std::string sent;
+  for (const std::string_view name : credential_headers) append_values(sent, fields, name);
+  if (!shared_.callers.header().empty()) append_values(sent, fields, shared_.callers.header());
+  if (sent.empty()) sent = passage.request.client;
+  return hex(sha256(sent));
+}
+
 void Gateway::note_credentials(Passage& passage) const {
   if (shared_.callers.chosen()) return;
   std::string sent;
   for (const std::string_view name : credential_headers) {
-    for (const http::Field& field : passage.request.head.fields) {
-      if (!http::same_word(field.name, name)) continue;
-      sent.append(name).append(std::to_string(field.value.size())).append(":").append(field.value);
-    }
+    append_values(sent, passage.request.head.fields, name);
   }
   passage.client = hex(sha256(sent));
   passage.credentials = credentials_of(passage.client, passage.scope, passage.key);
@@ -303,6 +316,7 @@ Task<Response> Gateway::reserve_and_execute(Passage& passage) {
   http::CallOptions options;
   options.connect_timeout = passage.policy.upstream_connect_timeout;
   options.idle_max = passage.policy.upstream_idle;
+  options.sender = sender_of(passage);
   read_answers(options, passage.policy, shared_.memory);
   http::UpstreamCall call(upstream_, forwarded, options);
   Admitted admitted(call, passage.memory, needed);

@@ -179,6 +179,10 @@ PrometheusMetrics::PrometheusMetrics(const std::vector<std::string>& routes) {
   memory_budget_ =
       &gauge("pawl_memory_budget_bytes", "What bodies and answers in flight may hold in memory");
   memory_used_ = &gauge("pawl_memory_used_bytes", "What they are charged of it");
+  log_dropped_ = &counters("pawl_log_dropped_lines_total",
+                           "Lines of the log that were dropped because nobody read it, or not fast "
+                           "enough")
+                      .Add({});
   waiting_ = &gauge("pawl_waiting_requests", "Duplicates that wait for the first to finish");
   outbox_ = &counters("pawl_outbox_total", "What became of outbox rows, by destination");
   outbox_depth_ =
@@ -363,6 +367,7 @@ std::string PrometheusMetrics::text(const Gauges& now) {
   memory_budget_->Set(now.memory_budget);
   memory_used_->Set(now.memory_used);
   waiting_->Set(now.waiting);
+  log_dropped_->Increment(now.log_dropped - log_dropped_->Value());
   breaker_->Set(now.breaker_open ? 1 : 0);
   return prometheus::TextSerializer().Serialize(registry_.Collect());
 }

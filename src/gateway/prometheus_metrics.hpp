@@ -26,6 +26,7 @@ struct Gauges {
   double memory_used = 0;
   bool breaker_open = false;
   double waiting = 0;
+  double log_dropped = 0;  // lines, since the start
 };
 
 class PrometheusMetrics final : public Metrics, public GatewayMetrics, public OutboxMetrics {
@@ -129,6 +130,7 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics, public Ou
   prometheus::Gauge* cache_bytes_;
   prometheus::Gauge* memory_budget_;
   prometheus::Gauge* memory_used_;
+  prometheus::Counter* log_dropped_;
   prometheus::Gauge* breaker_;
   prometheus::Gauge* waiting_;
 };

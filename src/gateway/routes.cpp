@@ -90,18 +90,24 @@ const config::Route& Routes::find_as_sent(std::string_view method, std::string_v
   return fallback_;
 }
 
-RouteMatch Routes::find(std::string_view method, std::string_view path) const {
-  if (patterns_.empty() || !path.starts_with('/')) return {fallback_, false};
-  const config::Route& as_sent = find_as_sent(method, path);
-  if (plainly_canonical_ && config::is_plainly_canonical(path)) return {as_sent, false};
-  const std::string canonical = config::canonical_path(path);
+const config::Route& Routes::find_canonical(std::string_view method,
+                                            std::string_view canonical) const {
   const auto found = std::ranges::find_if(patterns_, [&](const Pattern& pattern) {
     const config::Route& route = *pattern.route;
     return (route.method == "*" || route.method == method) &&
            config::fits(pattern.canonical, canonical);
   });
-  const config::Route& route = found == patterns_.end() ? fallback_ : *found->route;
-  return {route, &route != &as_sent};
+  return found == patterns_.end() ? fallback_ : *found->route;
+}
+
+RouteMatch Routes::find(std::string_view method, std::string_view path) const {
+  if (patterns_.empty() || !path.starts_with('/')) return {fallback_, false};
+  const config::Route& as_sent = find_as_sent(method, path);
+  if (plainly_canonical_ && config::is_plainly_canonical(path)) return {as_sent, false};
+  const config::Route& route = find_canonical(method, config::canonical_path(path));
+  const config::Route& of_servlets =
+      find_canonical(method, config::canonical_path_of_servlets(path));
+  return {route, &route != &as_sent || &route != &of_servlets};
 }
 
 const config::Route* Routes::named(std::string_view name) const {

@@ -12,7 +12,9 @@ namespace pawl::gateway {
 
 struct RouteMatch {
   const config::Route& route;
-  bool disputed = false;  // as sent, the path would have another route: it changes nothing safely
+  // As sent, or as some servers read it, the path would have another route: only what changes
+  // nothing is safe.
+  bool disputed = false;
 };
 
 // First match wins, by the canonical path. As sent, a path is compared byte by byte, except that an
@@ -36,6 +38,8 @@ class Routes {
 
   [[nodiscard]] const config::Route& find_as_sent(std::string_view method,
                                                   std::string_view path) const;
+  [[nodiscard]] const config::Route& find_canonical(std::string_view method,
+                                                    std::string_view canonical) const;
 
   const std::vector<config::Route>& routes_;
   std::vector<Pattern> patterns_;

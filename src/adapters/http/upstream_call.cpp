@@ -59,7 +59,7 @@ BodyTrouble too_large(std::uint64_t bytes_max) {
 
 Task<Outcome> UpstreamCall::send(const Record& attempt, SendGate& gate, BootTime deadline) {
   for (;;) {
-    std::unique_ptr<Stream> stream = pool_.reuse(options_.idle_max);
+    std::unique_ptr<Stream> stream = pool_.reuse(options_.idle_max, options_.sender);
     const bool fresh = !stream;
     if (fresh) {
       const BootTime connect_by =
@@ -87,6 +87,7 @@ Task<Outcome> UpstreamCall::exchange(std::unique_ptr<Stream> stream, const Recor
   const std::string head = writer_.head(attempt);
   const std::array<std::string_view, 2> parts{head, writer_.body()};
   const BootTime sent_at = pool_.deadlines().now();
+  if (!writer_.body().empty()) stream->carried_for = options_.sender;
   const Stream::Sent sent = co_await stream->write(parts);
   // A first write that the kernel took nothing of cannot have reached anybody.
   if (sent.io != Io::ok && sent.bytes == 0) co_return NotSent{"the connection had gone"};
@@ -109,8 +110,9 @@ Task<Outcome> UpstreamCall::exchange(std::unique_ptr<Stream> stream, const Recor
   answered.response.headers = end_to_end(*answer);
   answered.response.body = std::move(*body);
   answered.withheld = spool_ != nullptr;
-  // Bytes after the answer are nobody's, and a body that may not have been read would be taken for
-  // the next request: such a connection is not used again.
+  // Bytes after the answer are nobody's, and a body that was most likely not read would be taken
+  // for the next request: such a connection is not used again. (One that was answered well may
+  // still be unread: `carried_for`.)
   const bool body_was_read = writer_.body().empty() || answer->status < 400;
   const bool reusable =
       answer->keep_alive && sent.io == Io::ok && stream->arrived().empty() && body_was_read;

@@ -36,6 +36,9 @@ struct CallOptions {
   MemoryBudget* memory = nullptr;
   std::size_t paid = 0;
   Duration room_wait = std::chrono::seconds(2);
+  // On whose behalf: a connection that has carried one sender's body is no other's. Empty where all
+  // that is sent over the pool is our own.
+  std::string sender;
 };
 
 // What is sent, given the attempt it is sent under: its fields may name the fence.
@@ -50,7 +53,7 @@ class RequestWriter {
 class UpstreamCall final : public Upstream {
  public:
   UpstreamCall(UpstreamPool& pool, RequestWriter& writer, CallOptions options)
-      : pool_(pool), writer_(writer), options_(options), memory_(options.memory) {}
+      : pool_(pool), writer_(writer), options_(std::move(options)), memory_(options_.memory) {}
 
   Task<Outcome> send(const Record& attempt, SendGate& gate, BootTime deadline) override;
 
