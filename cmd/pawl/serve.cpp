@@ -28,6 +28,7 @@ int run(const Options& options) {
     std::cerr << "warning: " << to_text(warning) << '\n';
   }
   const std::string cut_down = fit_into_descriptors(read->config);
+  fit_into_memory(read->config);
   const config::Config& config = read->config;
   Expected<OpenStore, std::string> store = open_store(config.store, config.allow_lossy_store);
   if (!store) {

@@ -33,6 +33,9 @@ Expected<Done, std::string> agree_on_scopes(const config::Config& config, bool a
 // is two. Says what was cut down; empty where nothing was.
 std::string fit_into_descriptors(config::Config& config);
 
+// A memory_budget that was left to the machine: a quarter of what this process may use.
+void fit_into_memory(config::Config& config);
+
 // "starting": with what, on what, for whom. `listen` is empty where nobody is listened to.
 struct Addresses {
   std::string listen;

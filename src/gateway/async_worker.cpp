@@ -17,7 +17,7 @@ namespace net = boost::asio;
 using namespace std::chrono_literals;
 
 constexpr std::size_t active_max = 64;
-constexpr std::size_t rows_max = 200;
+constexpr std::size_t copies = 2;  // of a request that is worked on: as it was read, and as claimed
 constexpr Duration look_every = 500ms;  // what other nodes accepted is found by this
 constexpr Duration record_again_after = 2s;
 constexpr Duration pause_first = 500ms;
@@ -110,7 +110,11 @@ Task<void> AsyncWorker::run() {
   while (!stopped_) {
     looking_ = true;
     woken_ = false;
-    co_await look();
+    try {
+      co_await look();
+    } catch (const std::exception& failure) {
+      shared_.log.say("error", std::string("async requests were not looked at: ") + failure.what());
+    }
     looking_ = false;
     if (woken_ || stopped_) continue;
     idle_.expires_after(look_every);
@@ -123,22 +127,50 @@ Task<void> AsyncWorker::look() {
   const StoreResult<Done> synced = co_await engine_.sync_time();
   if (!synced || !engine_.time().trusted()) co_return;
   const Instant now = engine_.time().at(clock_.now());
-  // Those that this node is at stand before what is new: they must not hide it.
-  const PassQuery query{.now = now, .rows_max = rows_max + active_.size()};
+  // Those that this node is at stand before what is new; more than it can be at is of no use.
+  const PassQuery query{.now = now, .rows_max = active_max};
   const StoreResult<std::vector<Record>> rows = co_await store_.pending(query);
   if (!rows) co_return;
   for (const Record& record : *rows) {
     const Identity identity{record.scope.text, record.key.text};
     if (stopped_ || active_.size() >= active_max) break;
     if (active_.contains(identity) || !record.request) continue;
+    http::Charge memory(&shared_.memory);
+    const std::size_t bytes = copies * record.request->body.size() + answer_share;
+    if (!memory.cover(bytes, http::MemoryUse::new_work)) continue;  // it can wait
     active_.insert(identity);
     active_count_ = active_.size();
-    net::co_spawn(executor_, work_on(record), rethrow);
+    net::co_spawn(executor_, work_on(record, std::move(memory)), rethrow);
   }
 }
 
-Task<void> AsyncWorker::work_on(Record record) {
-  const Identity identity{record.scope.text, record.key.text};
+// However it ends: what is not erased would never be worked on again, nor let the node end.
+class AsyncWorker::Active {
+ public:
+  Active(AsyncWorker& worker, Identity identity)
+      : worker_(worker), identity_(std::move(identity)) {}
+  ~Active() {
+    worker_.active_.erase(identity_);
+    worker_.active_count_ = worker_.active_.size();
+  }
+  Active(const Active&) = delete;
+  Active& operator=(const Active&) = delete;
+
+ private:
+  AsyncWorker& worker_;
+  Identity identity_;
+};
+
+Task<void> AsyncWorker::work_on(Record record, http::Charge memory) {
+  static_cast<void>(memory);  // held until it is over
+  {
+    const Active active(*this, {record.scope.text, record.key.text});
+    co_await send(std::move(record));
+  }
+  if (!stopped_ && active_.size() + 1 == active_max) wake();  // there was more than fits
+}
+
+Task<void> AsyncWorker::send(Record record) {
   const std::int64_t epoch = shared_.cache.epoch();
   const StoreResult<std::shared_ptr<Lease>> lease = co_await engine_.claim(record);
   if (lease && *lease) {
@@ -152,7 +184,8 @@ Task<void> AsyncWorker::work_on(Record record) {
     options.connect_timeout = policy.upstream_connect_timeout;
     options.idle_max = policy.upstream_idle;
     options.sender = sender_of(record);
-    read_answers(options, policy);  // nobody waits for a large one: its body is dropped
+    // Nobody waits for a large one: its body is dropped.
+    read_answers(options, policy, shared_.memory);
     http::UpstreamCall call(upstream_, stored, options);
     Executed executed = co_await engine_.execute(*lease, call);
     log(**lease, executed, call.took());
@@ -163,9 +196,6 @@ Task<void> AsyncWorker::work_on(Record record) {
       shared_.cache.keep(now, request_id(now), epoch);
     }
   }
-  active_.erase(identity);
-  active_count_ = active_.size();
-  if (!stopped_ && active_.size() + 1 == active_max) wake();  // there was more than fits
 }
 
 void AsyncWorker::log(const Lease& lease, const Executed& executed, Duration upstream_took) {
