@@ -79,10 +79,11 @@ Task<Expected<Reply, StoreError>> Connection::call(std::string what, const char*
   }
   if (plan.apply_after) {
     // The server works whether or not the caller still lives.
-    scheduler_.at(scheduler_.now() + *plan.apply_after,
-                  [&server = server_, epoch, reply, apply = std::move(apply)] {
-                    if (server.epoch() == epoch) reply->emplace(apply());
-                  });
+    scheduler_.at(
+        scheduler_.now() + *plan.apply_after,
+        [&server = server_, epoch, reply, at = server_.honest(), apply = std::move(apply)] {
+          if (server.epoch() == epoch) reply->emplace(server.asked_at(at, apply));
+        });
   }
   const Process::Ticket ticket = process_.ticket();
   process_.wake(ticket, scheduler_.now() + plan.reply_after, place);

@@ -72,6 +72,9 @@ class Judge {
   // The service's transaction has no clock but the store's: while that one is off, what it
   // completes is kept from its reservation on.
   void excuse_retention(bool excused) { retention_excused_ = excused; }
+  // When the write was asked for that the next changes come from: an outcome is known by then,
+  // however long its commit hangs.
+  void asked_to_write(std::optional<Instant> when) { write_asked_ = when; }
   void knows(const Fingerprint& fingerprint, Body body);
   void row_changed(const Identity& identity, const std::optional<Record>& after, Instant now);
   void evidence_kept(const Identity& identity, Fence fence);
@@ -178,6 +181,7 @@ class Judge {
   std::map<std::string, GivenAnswer> answers_;  // by response body
   std::optional<Violation> violation_;
   bool retention_excused_ = false;
+  std::optional<Instant> write_asked_;
   bool restoring_ = false;
   std::uint64_t begun_ = 0;
   Transitions transitions_{};

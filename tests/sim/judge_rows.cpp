@@ -228,7 +228,8 @@ void Judge::check_takeover(KeyStory& story, const Identity& identity, const Reco
 void Judge::completed(KeyStory& story, const Identity& identity, const Record& after, Instant now) {
   const StoredResponse& response = std::get<Completed>(after.state).response;
   story.lives[story.life].completed = response;
-  if (!retention_excused_ && after.expires_at + retention_slack < now + after.policy.retention) {
+  const Instant known = write_asked_.value_or(now);
+  if (!retention_excused_ && after.expires_at + retention_slack < known + after.policy.retention) {
     violated("an outcome is kept for a whole retention from when it is known", identity,
              "completed at a moment from which only " +
                  std::to_string((after.expires_at - now).count() / 1'000'000) + " s are left of " +

@@ -39,6 +39,15 @@ class Server {
   bool complete(const Identity& identity, Fence fence, StoredResponse response,
                 const std::function<void()>& effect);
 
+  // Does what was asked for at that honest time.
+  template <class Reply>
+  Reply asked_at(Instant when, const std::function<Reply()>& apply) {
+    judge_.asked_to_write(when);
+    Reply reply = apply();
+    judge_.asked_to_write(std::nullopt);
+    return reply;
+  }
+
   // What the store's clock shows, and what it would show had nobody touched it.
   [[nodiscard]] Instant clock() const { return honest() + stepped_ + jumped_; }
   [[nodiscard]] Instant honest() const;
