@@ -91,6 +91,8 @@ void Node::start() {
   spawn_pass(&Node::reconcile, reconcile_every_);
   spawn_pass(&Node::operate, 2s);
   spawn_pass(&Node::work, work_every_);
+  spawn_pass(&Node::deliver, 2s);
+  spawn_pass(&Node::ask_destination, 6s);
 }
 
 void Node::crash() {
