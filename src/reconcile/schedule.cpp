@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "pawl/core/check.hpp"
+#include "pawl/core/mutant.hpp"
 #include "src/reconcile/event.hpp"
 
 namespace pawl::reconcile {
@@ -23,10 +24,12 @@ Duration pause_after(int attempts, const Patience& patience, std::uint64_t chanc
 Instant quiet_at(const Record& unknown, const Patience& patience) {
   const auto* doubt = std::get_if<Unknown>(&unknown.state);
   PAWL_CHECK(doubt != nullptr);
-  return doubt->locked_until + unknown.policy.upstream_timeout + patience.visibility_window;
+  const Instant ended = doubt->locked_until + unknown.policy.upstream_timeout;
+  return mutant(Mutant::visibility_ignored) ? ended : ended + patience.visibility_window;
 }
 
 bool is_its_answer(const Record& unknown, const Patience& patience, int status, Instant asked_at) {
+  if (mutant(Mutant::asked_refusal_of_earlier_attempt)) return true;
   return is_success(status) || unknown.attempt <= 1 || asked_at >= quiet_at(unknown, patience);
 }
 
