@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <functional>
 
 #include "src/config/files.hpp"
 #include "src/config/read_for_tests.hpp"
@@ -110,6 +111,37 @@ TEST(Sources, WrongOnesAreExplained) {
        "needs 'where'"},
   };
   for (const Row& row : rows) EXPECT_THAT(errors_of(row.text), HasSubstr(row.says)) << row.text;
+}
+
+TEST(Sources, WarnOfADeclineThatCountsAsASuccess) {
+  const std::string top = "upstream = \"http://127.0.0.1:3000\"\n";
+  const auto source_rule = [&](const std::string& values, const std::string& more) {
+    return warnings_of(top + asked + "[[source.rule]]\nstatus = 200\nwhere = { \"/s\" = " + values +
+                       " }\nthen = " + more);
+  };
+  const auto event = [&](const std::string& values, const std::string& more) {
+    return warnings_of(top + told +
+                       "derived_key = \"/d\"\n[[source.webhook.rule]]\nwhere = { \"/type\" = " +
+                       values + " }\nthen = " + more);
+  };
+  for (const auto& of :
+       std::vector<std::function<std::string(std::string, std::string)>>{source_rule, event}) {
+    for (const char* value : {"charge.failed", "Declined", "canceled", "ERROR", "refused", "voided",
+                              "rejected", "denied"}) {
+      EXPECT_THAT(of("[\"paid\", \"" + std::string(value) + "\"]", "\"completed\"\n"),
+                  HasSubstr("a rule of its own with then = \"declined\""))
+          << value;
+    }
+    EXPECT_THAT(of("\"declined\"", "\"completed\"\nresponse_status = 201\n"),
+                HasSubstr("sounds as if it had not"));
+    EXPECT_EQ(of("\"declined\"", "\"completed\"\nresponse_status = 402\n"), "")
+        << "told as a refusal, it counts as one";
+    EXPECT_EQ(of("\"declined\"", "\"declined\"\nresponse_status = 201\n"), "");
+    EXPECT_EQ(of("[\"paid\", \"captured\"]", "\"completed\"\n"), "");
+    EXPECT_THAT(of("\"declined\"", "\"declined\"\n"), HasSubstr("needs 'response_status'"));
+  }
+  EXPECT_EQ(warnings_of(top + asked + "[[source.rule]]\nstatus = 402\nthen = \"declined\"\n"), "")
+      << "the provider's own status says it";
 }
 
 TEST(Sources, WarnOfWhatAClientChoosesInAPath) {

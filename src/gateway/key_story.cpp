@@ -58,6 +58,7 @@ std::vector<Line> history(const KeyFacts& facts) {
   for (const WebhookEvent& event : facts.events) {
     std::string text = "webhook of " + event.source + ": event " + event.id + ", ";
     text += event.is_final ? "final" : "pending";
+    if (event.declined) text += ", declined";
     text += event.applied_as.empty() ? "" : ", " + event.applied_as;
     lines.push_back({event.received_at, std::move(text)});
   }

@@ -9,6 +9,7 @@
 #include "pawl/core/overloaded.hpp"
 #include "src/gateway/question.hpp"
 #include "src/reconcile/derived_key.hpp"
+#include "src/reconcile/event.hpp"
 #include "src/reconcile/late.hpp"
 
 namespace pawl::gateway {
@@ -279,16 +280,17 @@ Task<bool> Reconciler::settle_by_asking(Inquiry& inquiry, std::string& heard, He
   const reconcile::Judgement judgement =
       reconcile::judge(source->rules, answer->response, subject, options);
   if (const auto* found = std::get_if<reconcile::Found>(&judgement)) {
-    const int status = found->response.status;
-    if (!reconcile::is_its_answer(inquiry.record, source->patience, status, inquiry.asked_at)) {
+    if (!reconcile::is_its_answer(inquiry.record, source->patience, found->happened,
+                                  inquiry.asked_at)) {
       heard = "answered " + std::to_string(answer->response.status) +
               ": a refusal that may be an earlier attempt's";
       kind = Heard::still;
       co_return false;
     }
     const Finding finding = FoundCompleted{found->response};
-    const std::string reason =
-        "asked, it answered " + std::to_string(answer->response.status) + ": there it is";
+    const std::string reason = (found->happened ? "" : std::string(reconcile::declined_mark)) +
+                               "asked, it answered " + std::to_string(answer->response.status) +
+                               ": there it is";
     const Settled settled =
         co_await settle(inquiry.record, inquiry.taken.id, finding, source->name, reason);
     if (settled == Settled::not_yet) heard = "there it is, but the store could not be told";

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "pawl/core/check.hpp"
-#include "src/reconcile/event.hpp"
 
 namespace pawl::reconcile {
 namespace {
@@ -26,8 +25,9 @@ Instant quiet_at(const Record& unknown, const Patience& patience) {
   return doubt->locked_until + unknown.policy.upstream_timeout + patience.visibility_window;
 }
 
-bool is_its_answer(const Record& unknown, const Patience& patience, int status, Instant asked_at) {
-  return is_success(status) || unknown.attempt <= 1 || asked_at >= quiet_at(unknown, patience);
+bool is_its_answer(const Record& unknown, const Patience& patience, bool happened,
+                   Instant asked_at) {
+  return happened || unknown.attempt <= 1 || asked_at >= quiet_at(unknown, patience);
 }
 
 Step next_step(const Record& unknown, const Patience& patience, const Progress& progress,

@@ -89,10 +89,10 @@ TEST(Schedule, AStopBetweenTheQuestionAndItsAnswerDoesNotMakeAnEarlyAbsenceLate)
 TEST(Schedule, ARefusalThatMayBeAnEarlierAttemptsIsNotBelievedBeforeThisOneMustBeVisible) {
   Record second = unknown();
   second.attempt = 2;
-  EXPECT_FALSE(is_its_answer(second, patience(), 402, quiet - 1us));
-  EXPECT_TRUE(is_its_answer(second, patience(), 402, quiet));
-  EXPECT_TRUE(is_its_answer(second, patience(), 201, lease_end)) << "the effect is there";
-  EXPECT_TRUE(is_its_answer(unknown(), patience(), 402, lease_end)) << "there was no other";
+  EXPECT_FALSE(is_its_answer(second, patience(), false, quiet - 1us));
+  EXPECT_TRUE(is_its_answer(second, patience(), false, quiet));
+  EXPECT_TRUE(is_its_answer(second, patience(), true, lease_end)) << "the effect is there";
+  EXPECT_TRUE(is_its_answer(unknown(), patience(), false, lease_end)) << "there was no other";
 }
 
 }  // namespace

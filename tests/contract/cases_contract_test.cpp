@@ -194,6 +194,7 @@ TEST_P(CasesContract, FinalEventsWaitUntilTheyAreAppliedOrPutOff) {
   ASSERT_TRUE(cases->keep_event(event("e0", false)).value());
   EXPECT_TRUE(cases->waiting_events(start, 10)->empty()) << "pending is no news";
   WebhookEvent named = event("e1");
+  named.declined = true;  // and what its client is told stays what it is
   named.scope = Scope{"caller:a"};
   named.key = Key{"0123456789abcdef"};
   ASSERT_TRUE(cases->keep_event(named).value());

@@ -81,6 +81,7 @@ struct WebhookEvent {
   std::string source;
   std::string id;
   bool is_final = false;
+  bool declined = false;  // final, and nothing happened, whatever the response's status is
   Instant happened_at{};
   Instant received_at{};
   StoredResponse response;

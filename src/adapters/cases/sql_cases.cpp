@@ -1,6 +1,7 @@
 #include "src/adapters/cases/sql_cases.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 
 #include "pawl/core/sha256.hpp"
@@ -88,7 +89,9 @@ WebhookEvent event_of(const Sql::Row& row) {
   event.is_final = columns.number() != 0;
   event.happened_at = columns.time();
   event.received_at = columns.time();
-  event.response.status = columns.small();
+  const int code = columns.small();
+  event.declined = event.is_final && (code < 0 || code >= 400);
+  event.response.status = std::abs(code);
   event.response.headers = {{"Content-Type", columns.text()}};
   event.response.body = columns.text();
   event.applied_as = columns.text();
@@ -176,7 +179,10 @@ Cases::Result<bool> SqlCases::reopen(const Scope& scope, const Key& key, const C
   return !rows->empty();
 }
 
+// A decline whose answer has a success's status is kept with that status below zero.
 Cases::Result<bool> SqlCases::keep_event(const WebhookEvent& event) {
+  const bool hidden = event.declined && event.response.status < 400;
+  const int code = hidden ? -event.response.status : event.response.status;
   std::string type;
   if (const auto found = find_header(event.response.headers, "Content-Type")) type = *found;
   const Result<Sql::Rows> rows = together(
@@ -188,7 +194,7 @@ Cases::Result<bool> SqlCases::keep_event(const WebhookEvent& event) {
         "NOTHING"
         " RETURNING event_id",
         {event.subject, event.source, event.id, event.is_final ? "1" : "0",
-         micros(event.happened_at), micros(event.received_at), number(event.response.status), type,
+         micros(event.happened_at), micros(event.received_at), number(code), type,
          event.response.body.value_or(""), event.scope.text, event.key.text}}});
   if (!rows) return Unexpected{rows.error()};
   return !rows->empty();
