@@ -144,12 +144,50 @@ TEST(Sources, WarnOfADeclineThatCountsAsASuccess) {
       << "the provider's own status says it";
 }
 
+// Asked by a key that it was never sent, a provider says "never seen", and it is executed again.
+TEST(Sources, AreAskedByTheKeyThatIsForwarded) {
+  const std::string absent = "[[source.rule]]\nstatus = 404\nthen = \"absent\"\n";
+  const auto config = [&](const std::string& url, const std::string& forwarded) {
+    return "[[source]]\nname = \"bank\"\nurl = \"https://h/v1?" + url + "\"\n" + absent +
+           "[[route]]\nmatch = \"POST /a\"\nreconcile = \"bank\"\nforward_key = \"" + forwarded +
+           "\"\n";
+  };
+  EXPECT_EQ(errors_of(config("k={key}", "same")), "");
+  EXPECT_EQ(errors_of(config("k={derived_key}", "derived")), "");
+  EXPECT_EQ(errors_of(config("k={key}&d={derived_key}", "derived")), "");
+  EXPECT_EQ(errors_of(config("r={resource_id}", "same")), "");
+  EXPECT_THAT(errors_of(config("k={derived_key}", "same")),
+              HasSubstr("ask by {key}, or set forward_key = \"derived\""));
+  EXPECT_THAT(errors_of(config("k={key}", "derived")), HasSubstr("ask by {derived_key}"));
+  EXPECT_THAT(errors_of(config("k={key}&r={resource_id}", "derived")), HasSubstr("never seen"));
+  const std::string by_derived =
+      "[[source]]\nname = \"bank\"\nurl = \"https://h/v1?k={derived_key}\"\n" + absent;
+  EXPECT_THAT(errors_of("[policy]\nreconcile = \"bank\"\n" + by_derived), HasSubstr("[policy]"));
+  EXPECT_THAT(errors_of("[policy]\nforward_key = \"derived\"\nreconcile = \"bank\"\n" + by_derived +
+                        "[[route]]\nmatch = \"POST /a\"\nforward_key = \"same\"\n"),
+              HasSubstr("route \"POST /a\" forwards the client's key"))
+      << "what it takes from [policy] counts";
+  const std::string to =
+      "[[destination]]\nname = \"mail\"\nurl = \"http://h\"\nreconcile = \"bank\"\n";
+  EXPECT_EQ(errors_of(by_derived + to), "");
+  EXPECT_THAT(
+      errors_of("[[source]]\nname = \"bank\"\nurl = \"https://h/v1?k={key}\"\n" + absent + to),
+      HasSubstr("the outbox sends a derived key of its own"));
+  EXPECT_EQ(errors_of("[policy]\nreconcile = \"bank\"\n"
+                      "[[source]]\nname = \"bank\"\nurl = \"https://h/{derived_key}\"\n" +
+                      rule),
+            "")
+      << "nothing is released by it";
+}
+
 TEST(Sources, WarnOfWhatAClientChoosesInAPath) {
   const auto of = [](const std::string& url) {
     return warnings_of("upstream = \"http://127.0.0.1:3000\"\n[[source]]\nname = \"a\"\nurl = \"" +
                        url + "\"\n" + rule);
   };
   EXPECT_THAT(of("https://h/v1/charges/{key}"), HasSubstr("{key} in its path"));
+  EXPECT_THAT(of("https://h/v1/charges/{key}"),
+              HasSubstr("{derived_key} where routes have forward_key = \"derived\""));
   EXPECT_THAT(of("https://h/v1/{resource_id}?k={key}"), HasSubstr("{resource_id} in its path"));
   EXPECT_EQ(of("https://h/v1/charges/{derived_key}"), "");
   EXPECT_EQ(of("https://h/v1/charges?key={key}&r={resource_id}"), "");
