@@ -142,6 +142,10 @@ Task<bool> OutboxReconciler::settle_by_asking(Inquiry& inquiry) {
     inquiry.heard = "no webhook event so far";
     co_return false;
   }
+  if (reconcile::mentions(inquiry.source.target, "resource_id") && row.provider_id.empty()) {
+    inquiry.heard = "the source is asked by {resource_id}, and the row has no provider id";
+    co_return false;
+  }
   const reconcile::Subject subject{row.key.text, row.scope.text, row.provider_id, row.derived_key};
   Expected<std::string, std::string> target = reconcile::fill_url(inquiry.source.target, subject);
   if (!target) {

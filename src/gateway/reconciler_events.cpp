@@ -20,6 +20,9 @@ constexpr Duration again_first = 1s;
 constexpr Duration again_max = 1h;
 constexpr std::string_view taken_over = "too late: released and taken over";
 
+// Without the key that it is asked by (Reconciler::name_in_case).
+std::string source_in(const Case& about) { return about.source.substr(0, about.source.find(' ')); }
+
 bool is_of_library(const Record& record) { return record.scope.text.starts_with("lib:"); }
 
 reconcile::KeptEvent kept(const WebhookEvent& event) {
@@ -139,8 +142,9 @@ Task<std::optional<std::vector<Case>>> Reconciler::bearers(const std::string& su
     trouble(cases.error());
     co_return std::nullopt;
   }
-  std::erase_if(*cases,
-                [&](const Case& each) { return each.subject != subject && each.source != source; });
+  std::erase_if(*cases, [&](const Case& each) {
+    return each.subject != subject && source_in(each) != source;
+  });
   co_return std::optional<std::vector<Case>>(std::move(*cases));
 }
 
@@ -188,7 +192,8 @@ Task<std::optional<std::vector<WebhookEvent>>> Reconciler::events_about(const Re
   std::vector<std::string> subjects{reconcile::derived_key(record.scope, record.key)};
   if (!record.resource_id.empty() && about != nullptr) {
     const std::string resource = reconcile::resource_subject(record.resource_id);
-    const std::optional<std::vector<Case>> cases = co_await bearers(resource, about->source);
+    const std::string source = source_in(*about);
+    const std::optional<std::vector<Case>> cases = co_await bearers(resource, source);
     if (cases && cases->size() == 1) subjects.push_back(resource);
   }
   std::vector<WebhookEvent> all;

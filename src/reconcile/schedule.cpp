@@ -41,7 +41,7 @@ Step next_step(Instant quiet, const Patience& patience, const Progress& progress
   Step step;
   // What is known to the source is not absent, however often it seemed so. Silence says nothing.
   step.absent = heard == Heard::still ? 0 : progress.absent + (counts ? 1 : 0);
-  if (step.absent >= patience.absent_confirmations) {
+  if (counts && step.absent >= patience.absent_confirmations) {
     step.what = Step::What::release;
     return step;
   }

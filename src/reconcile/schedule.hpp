@@ -26,6 +26,10 @@ Instant quiet_at(const Record& unknown, const Patience& patience);
 bool is_its_answer(const Record& unknown, const Patience& patience, bool happened,
                    Instant asked_at);
 
+// A status is no answer to that.
+bool is_its_answer(const Record& unknown, const Patience& patience, int status,
+                   Instant asked_at) = delete;
+
 // How far a case is, after a question that was begun at `asked_at`.
 struct Progress {
   int attempts = 1;  // this one included

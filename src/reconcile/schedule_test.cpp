@@ -86,6 +86,16 @@ TEST(Schedule, AStopBetweenTheQuestionAndItsAnswerDoesNotMakeAnEarlyAbsenceLate)
   EXPECT_EQ(step.what, What::again);
 }
 
+// However often it was absent before: that is the next absence's business.
+TEST(Schedule, SilenceReleasesNothingWhereFewerConfirmationsAreWantedThanBefore) {
+  Patience once = patience();
+  once.absent_confirmations = 1;
+  for (const Heard heard : {Heard::nothing, Heard::still}) {
+    const Step step = next_step(unknown(), once, {2, 1, quiet + 1s}, heard, quiet + 2s, 0);
+    EXPECT_EQ(step.what, What::again);
+  }
+}
+
 TEST(Schedule, ARefusalThatMayBeAnEarlierAttemptsIsNotBelievedBeforeThisOneMustBeVisible) {
   Record second = unknown();
   second.attempt = 2;

@@ -332,6 +332,18 @@ TEST_P(CasesContract, WhatNobodyWasAskedAboutIsTakenBySomebodyWhoHasASource) {
   EXPECT_FALSE(cases->take(taking(7, 2h)).value()) << "somebody was asked, and gave up";
 }
 
+TEST_P(CasesContract, RememberWhoWasNamedFirst) {
+  const auto cases = connect();
+  ASSERT_TRUE(cases->take(taking(7)).value());
+  Cases::Taking other = taking(7, 1min);
+  other.source = "other";
+  const auto taken = cases->take(other).value();
+  ASSERT_TRUE(taken);
+  EXPECT_EQ(taken->source, "bank") << "whose absence counts";
+  other.id.fence = Fence{8};
+  EXPECT_EQ(cases->take(other).value()->source, "other") << "another owner: another case";
+}
+
 TEST_P(CasesContract, WhatIsInDoubtIsFoundByRouteAndScopeWhenItIsDue) {
   put(unknown());
   const auto cases = connect();

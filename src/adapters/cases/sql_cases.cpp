@@ -13,7 +13,8 @@ constexpr const char* case_columns =
     "c.scope_id, c.idempotency_key, c.fence, c.subject, c.source, c.state, c.attempts, c.absent,"
     " c.next_at, c.opened_at, c.changed_at, c.last_result, c.resource, c.began_at";
 
-// A case about an earlier owner begins anew. One that was settled, and whose record is in doubt
+// A case about an earlier owner begins anew. Whoever was named first stays the one whose absence
+// counts, whoever is asked now. One that was settled, and whose record is in doubt
 // again under the same owner, goes on: its owner's own late word has put it there.
 constexpr const char* take_sql =
     "INSERT INTO pawl.cases AS c (scope_id, idempotency_key, fence, subject, source, state,"
@@ -25,7 +26,8 @@ constexpr const char* take_sql =
     " absent = CASE WHEN c.fence < excluded.fence OR c.state <> 'open' THEN 0 ELSE c.absent END,"
     " opened_at = CASE WHEN c.fence < excluded.fence THEN excluded.opened_at ELSE c.opened_at END,"
     " last_result = CASE WHEN c.fence < excluded.fence THEN '' ELSE c.last_result END,"
-    " fence = excluded.fence, subject = excluded.subject, source = excluded.source,"
+    " fence = excluded.fence, subject = excluded.subject, source ="
+    " CASE WHEN c.fence < excluded.fence OR c.source = '' THEN excluded.source ELSE c.source END,"
     " state = 'open', next_at = excluded.next_at, changed_at = excluded.changed_at,"
     " resource = excluded.resource, began_at = excluded.began_at"
     " WHERE c.fence < excluded.fence"
