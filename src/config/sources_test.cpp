@@ -148,7 +148,7 @@ TEST(Sources, WarnOfADeclineThatCountsAsASuccess) {
 TEST(Sources, AreAskedByTheKeyThatIsForwarded) {
   const std::string absent = "[[source.rule]]\nstatus = 404\nthen = \"absent\"\n";
   const auto config = [&](const std::string& url, const std::string& forwarded) {
-    return "[[source]]\nname = \"bank\"\nurl = \"https://h/v1?" + url + "\"\n" + absent +
+    return "[[source]]\nname = \"bank\"\nurl = \"https://h/v1?s={scope}&" + url + "\"\n" + absent +
            "[[route]]\nmatch = \"POST /a\"\nreconcile = \"bank\"\nforward_key = \"" + forwarded +
            "\"\n";
   };
@@ -161,7 +161,7 @@ TEST(Sources, AreAskedByTheKeyThatIsForwarded) {
   EXPECT_THAT(errors_of(config("k={key}", "derived")), HasSubstr("ask by {derived_key}"));
   EXPECT_THAT(errors_of(config("k={key}&r={resource_id}", "derived")), HasSubstr("never seen"));
   const std::string by_derived =
-      "[[source]]\nname = \"bank\"\nurl = \"https://h/v1?k={derived_key}\"\n" + absent;
+      "[[source]]\nname = \"bank\"\nurl = \"https://h/v1?s={scope}&k={derived_key}\"\n" + absent;
   EXPECT_THAT(errors_of("[policy]\nreconcile = \"bank\"\n" + by_derived), HasSubstr("[policy]"));
   EXPECT_THAT(errors_of("[policy]\nforward_key = \"derived\"\nreconcile = \"bank\"\n" + by_derived +
                         "[[route]]\nmatch = \"POST /a\"\nforward_key = \"same\"\n"),
@@ -170,9 +170,9 @@ TEST(Sources, AreAskedByTheKeyThatIsForwarded) {
   const std::string to =
       "[[destination]]\nname = \"mail\"\nurl = \"http://h\"\nreconcile = \"bank\"\n";
   EXPECT_EQ(errors_of(by_derived + to), "");
-  EXPECT_THAT(
-      errors_of("[[source]]\nname = \"bank\"\nurl = \"https://h/v1?k={key}\"\n" + absent + to),
-      HasSubstr("the outbox sends a derived key of its own"));
+  EXPECT_THAT(errors_of("[[source]]\nname = \"bank\"\nurl = \"https://h/v1?s={scope}&k={key}\"\n" +
+                        absent + to),
+              HasSubstr("the outbox sends a derived key of its own"));
   EXPECT_EQ(errors_of("[policy]\nreconcile = \"bank\"\n"
                       "[[source]]\nname = \"bank\"\nurl = \"https://h/{derived_key}\"\n" +
                       rule),

@@ -182,7 +182,9 @@ void Reconciler::Core::inquire(const CaseId& id, ReconcileReport& report) {
                    *asked_at, report);
     }
     const Finding finding = FoundCompleted{storable(happened->response, SettleOptions{})};
-    if (settle(record, id, finding, options.source, "asked, it said: there it is", report)) return;
+    const std::string reason =
+        (success ? "" : std::string(reconcile::declined_mark)) + "asked, it said: there it is";
+    if (settle(record, id, finding, options.source, reason, report)) return;
     return go_on(record, **taken, Heard::nothing, "there it is, but it could not be recorded",
                  *asked_at, report);
   }
