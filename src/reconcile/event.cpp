@@ -93,6 +93,8 @@ std::string resource_subject(std::string_view resource_id) {
 
 bool is_success(int status) { return status >= 200 && status <= 399; }
 
+bool is_success(const KeptEvent& event) { return !event.declined && is_success(event.status); }
+
 Expected<std::string, std::string> subject_in(const SubjectRules& rules, const json::Value& event) {
   if (rules.derived_key) {
     std::optional<std::string> found = text_at(event, *rules.derived_key);
@@ -137,8 +139,10 @@ Expected<std::optional<Event>, std::string> read_event(const EventRules& rules,
     event.happened_at = text ? seconds_in(*text) : std::nullopt;
     if (!event.happened_at) return Unexpected{missing(*rules.time, "time in whole seconds")};
   }
-  event.is_final = fitting->then == EventThen::completed;
+  event.is_final = fitting->then != EventThen::pending;
   event.response.status = fitting->reply.status.value_or(200);
+  event.declined = event.is_final &&
+                   (fitting->then == EventThen::declined || !is_success(event.response.status));
   event.response.headers = {{"Content-Type", fitting->reply.type}};
   event.response.body = std::string(body);
   if (fitting->reply.body) {
@@ -161,7 +165,7 @@ AttemptSeen attempt_of(const Record& record) {
 
 bool may_decide(const KeptEvent& event, const AttemptSeen& attempt) {
   if (!event.is_final || !is_of_this_life(event, attempt.created_at)) return false;
-  return is_success(event.status) || is_surely_of(event, attempt);
+  return is_success(event) || is_surely_of(event, attempt);
 }
 
 std::optional<std::size_t> decisive(const std::vector<KeptEvent>& events,
@@ -173,8 +177,8 @@ std::optional<std::size_t> decisive(const std::vector<KeptEvent>& events,
       best = i;
       continue;
     }
-    const bool succeeds = is_success(events[i].status);
-    const bool outweighs = attempt.attempt > 1 && succeeds != is_success(events[*best].status);
+    const bool succeeds = is_success(events[i]);
+    const bool outweighs = attempt.attempt > 1 && succeeds != is_success(events[*best]);
     if (outweighs ? succeeds : is_later(events[i], events[*best])) best = i;
   }
   return best;
@@ -183,10 +187,12 @@ std::optional<std::size_t> decisive(const std::vector<KeptEvent>& events,
 Contradiction contradiction(const KeptEvent& event, const std::vector<KeptEvent>& others,
                             const StoredOutcome& stored, const AttemptSeen& attempt) {
   if (!event.is_final || !is_of_this_life(event, attempt.created_at)) return Contradiction::none;
-  const bool stored_success = stored.status && is_success(*stored.status);
-  if (!is_success(event.status)) {
+  const bool stored_success = stored.status && is_success(*stored.status) && !stored.declined;
+  if (!is_success(event)) {
+    // Where declines are told as a success, the owner's own status does not say which it was.
+    const bool told_apart = !is_success(event.status) || !stored.by_owner;
     // An earlier attempt's refusal is no news once a later one succeeded.
-    const bool otherwise = stored_success && is_surely_of(event, attempt);
+    const bool otherwise = stored_success && told_apart && is_surely_of(event, attempt);
     return otherwise ? Contradiction::outcome : Contradiction::none;
   }
   if (!stored_success) {
@@ -198,7 +204,7 @@ Contradiction contradiction(const KeptEvent& event, const std::vector<KeptEvent>
   const bool before = is_before(event, attempt);
   if (before && stored.by_owner) return Contradiction::twice;
   const bool both = std::ranges::any_of(others, [&](const KeptEvent& other) {
-    return other.is_final && is_success(other.status) && has_own_time(other) &&
+    return other.is_final && is_success(other) && has_own_time(other) &&
            is_of_this_life(other, attempt.created_at) && is_before(other, attempt) != before;
   });
   return both ? Contradiction::twice : Contradiction::none;
@@ -208,7 +214,7 @@ bool proves_too_late(const KeptEvent& event, const std::vector<Release>& release
                      const Record& record) {
   // The first fence of a life is the store's time in microseconds when it began.
   const std::int64_t began = record.created_at.time_since_epoch().count();
-  return event.is_final && is_success(event.status) &&
+  return event.is_final && is_success(event) &&
          std::ranges::any_of(releases, [&](const Release& release) {
            return release.fence.number >= began && release.fence < record.fence &&
                   event.happened_at + whole_seconds <= release.found_at;

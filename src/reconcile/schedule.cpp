@@ -4,7 +4,6 @@
 
 #include "pawl/core/check.hpp"
 #include "pawl/core/mutant.hpp"
-#include "src/reconcile/event.hpp"
 
 namespace pawl::reconcile {
 namespace {
@@ -28,9 +27,10 @@ Instant quiet_at(const Record& unknown, const Patience& patience) {
   return mutant(Mutant::visibility_ignored) ? ended : ended + patience.visibility_window;
 }
 
-bool is_its_answer(const Record& unknown, const Patience& patience, int status, Instant asked_at) {
+bool is_its_answer(const Record& unknown, const Patience& patience, bool happened,
+                   Instant asked_at) {
   if (mutant(Mutant::asked_refusal_of_earlier_attempt)) return true;
-  return is_success(status) || unknown.attempt <= 1 || asked_at >= quiet_at(unknown, patience);
+  return happened || unknown.attempt <= 1 || asked_at >= quiet_at(unknown, patience);
 }
 
 Step next_step(const Record& unknown, const Patience& patience, const Progress& progress,
@@ -44,7 +44,7 @@ Step next_step(Instant quiet, const Patience& patience, const Progress& progress
   Step step;
   // What is known to the source is not absent, however often it seemed so. Silence says nothing.
   step.absent = heard == Heard::still ? 0 : progress.absent + (counts ? 1 : 0);
-  if (step.absent >= patience.absent_confirmations) {
+  if (counts && step.absent >= patience.absent_confirmations) {
     step.what = Step::What::release;
     return step;
   }
