@@ -105,7 +105,7 @@ Expected<std::string, ProblemDetails> Gateway::caller_of(const Passage& passage)
 void Gateway::note_credentials(Passage& passage) const {
   if (shared_.callers.chosen()) return;
   std::string sent;
-  for (const std::string_view name : credential_headers) {
+  for (const std::string_view name : shared_.callers.credential_headers()) {
     for (const http::Field& field : passage.request.head.fields) {
       if (!http::same_word(field.name, name)) continue;
       sent.append(name).append(std::to_string(field.value.size())).append(":").append(field.value);
