@@ -13,8 +13,16 @@
 namespace pawl::config {
 
 // "/v1%2Fpay//x;a=1/" is "/v1/pay/x": escapes are undone once (a backslash counts as a slash),
-// parameters and empty segments dropped. "/" for the root; starts with '/' always.
+// parameters and empty segments dropped, dot segments (those that parameters had hidden) resolved.
+// "/" for the root; starts with '/' always.
 std::string canonical_path(std::string_view path);
+
+// How it is read where somebody on the way undoes escapes again, or takes a '?', '#' or blank that
+// was escaped for the end of the path. Nothing: escaped so often that nobody honest did it.
+std::optional<std::vector<std::string>> other_readings(std::string_view path);
+
+// Under this prefix, in any reading?
+bool may_be_under(std::string_view path, std::string_view prefix);
 
 // True where `canonical_path` would change nothing; may be false there too.
 bool is_plainly_canonical(std::string_view path);
