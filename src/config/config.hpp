@@ -130,6 +130,8 @@ struct Caller {
   // Not given: nobody is told apart, on loopback only; a key then belongs to the credentials that
   // used it first.
   std::optional<CallerFrom> from;
+  // Where it is not given: in what else than `credential_headers` credentials come. Lower case.
+  std::vector<std::string> credential_headers;
   std::string header;  // api-key: "Authorization" unless given; header: no default
   std::vector<ApiKey> api_keys;
   std::string keys_file;  // api-key: where api_keys came from, if not from the configuration itself

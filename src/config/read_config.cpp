@@ -214,6 +214,10 @@ Expected<Read, Troubles> read_config(std::string_view text, std::string_view fil
 Expected<Read, Troubles> read_config_file(const std::string& path) {
   const Expected<std::string, std::string> text = read_file(path);
   if (!text) return Unexpected{Troubles{{path, 0, 0, text.error()}}};
+  // Whoever writes it chooses the upstream, the store and the callers.
+  if (std::string loose = open_to_all(path); !loose.empty()) {
+    return Unexpected{Troubles{{path, 0, 0, std::move(loose)}}};
+  }
   Expected<Read, Troubles> read = read_config(*text, path);
   if (!read || read->config.caller.keys_file.empty()) return read;
   Expected<std::vector<ApiKey>, Troubles> keys = read_keys_file(read->config.caller.keys_file);

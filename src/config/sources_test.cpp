@@ -193,6 +193,35 @@ TEST(Sources, WarnOfWhatAClientChoosesInAPath) {
   EXPECT_EQ(of("https://h/v1/charges?key={key}&r={resource_id}"), "");
 }
 
+TEST(Sources, AreNotAskedByAKeyThatTwoTenantsMayShare) {
+  const auto api_key = [](const std::string& scope, char digit) {
+    return "[[caller.api_key]]\nscope = \"" + scope + "\"\nsha256 = \"" + std::string(64, digit) +
+           "\"\n";
+  };
+  const std::string by_key = "[caller]\nfrom = \"api-key\"\n";
+  const std::string two = by_key + api_key("a", '1') + api_key("b", '2');
+  const auto of = [](const std::string& caller, const std::string& target) {
+    return errors_of(caller + "[[source]]\nname = \"bank\"\nurl = \"https://bank.example" + target +
+                     "\"\n" + rule);
+  };
+  const std::vector<std::string> told_apart{
+      two, by_key + "keys_file = \"/k\"\n", "[caller]\nfrom = \"jwt\"\nsecret_file = \"/s\"\n",
+      "[caller]\nfrom = \"header\"\nheader = \"X-T\"\ntrusted = [\"127.0.0.1/32\"]\n"};
+  for (const std::string& caller : told_apart) {
+    for (const char* bad : {"/?k={key}", "/{key}", "/?k={key}&r={resource_id}"}) {
+      EXPECT_THAT(of(caller, bad), HasSubstr("add {scope}, or ask by {derived_key}")) << bad;
+    }
+    for (const char* fine : {"/?k={key}&t={scope}", "/{scope}/x?k={key}", "/{derived_key}",
+                             "/?k={key}&d={derived_key}", "/{resource_id}"}) {
+      EXPECT_EQ(of(caller, fine), "") << fine;
+    }
+  }
+  // One scope: nobody else's key is the same one.
+  EXPECT_EQ(of("", "/?k={key}"), "");
+  EXPECT_EQ(of("[caller]\nfrom = \"single\"\n", "/?k={key}"), "");
+  EXPECT_EQ(of(by_key + api_key("a", '1') + api_key("a", '2'), "/?k={key}"), "");
+}
+
 TEST(Sources, SpeakForTheScopesTheyAreGiven) {
   Source source;
   EXPECT_TRUE(speaks_for(source, "caller:a"));

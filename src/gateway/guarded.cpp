@@ -119,7 +119,9 @@ Expected<std::string, ProblemDetails> Gateway::caller_of(const Passage& passage)
 std::string Gateway::sender_of(const Passage& passage) const {
   const http::Fields& fields = passage.request.head.fields;
   std::string sent;
-  for (const std::string_view name : credential_headers) append_values(sent, fields, name);
+  for (const std::string_view name : shared_.callers.credential_headers()) {
+    append_values(sent, fields, name);
+  }
   if (!shared_.callers.header().empty()) append_values(sent, fields, shared_.callers.header());
   if (sent.empty()) sent = passage.request.client;
   return hex(sha256(sent));
@@ -128,7 +130,7 @@ std::string Gateway::sender_of(const Passage& passage) const {
 void Gateway::note_credentials(Passage& passage) const {
   if (shared_.callers.chosen()) return;
   std::string sent;
-  for (const std::string_view name : credential_headers) {
+  for (const std::string_view name : shared_.callers.credential_headers()) {
     append_values(sent, passage.request.head.fields, name);
   }
   passage.client = hex(sha256(sent));

@@ -1,6 +1,7 @@
 // Which policy a request falls under.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,8 +13,8 @@ namespace pawl::gateway {
 
 struct RouteMatch {
   const config::Route& route;
-  // As sent, or as some servers read it, the path would have another route: only what changes
-  // nothing is safe.
+  // As sent, or as somebody on the way may read it, the path would have another route: only what
+  // changes nothing is safe.
   bool disputed = false;
 };
 
@@ -26,6 +27,10 @@ class Routes {
   // The route, or one named "default" with the policy of [policy].
   [[nodiscard]] RouteMatch find(std::string_view method, std::string_view path) const;
   [[nodiscard]] const config::Route* named(std::string_view name) const;
+  // How often one caller may ask for keys of this route: where its keys are the caller's, the least
+  // that any route with such keys allows, since it is asked for the same keys by any of their
+  // names.
+  [[nodiscard]] std::optional<double> lookups_per_second(const config::Route& route) const;
   [[nodiscard]] const config::Route& fallback() const { return fallback_; }
 
  private:
@@ -38,6 +43,7 @@ class Routes {
 
   [[nodiscard]] const config::Route& find_as_sent(std::string_view method,
                                                   std::string_view path) const;
+
   [[nodiscard]] const config::Route& find_canonical(std::string_view method,
                                                     std::string_view canonical) const;
 

@@ -68,6 +68,8 @@ void check_form(std::string_view bytes) {
   const std::string form = canonical_form(bytes);
   PAWL_CHECK(canonical_form(form) == form);
   PAWL_CHECK(decode_form(form).size() == decode_form(bytes).size());
+  const auto ordered = ordered_form(bytes);
+  PAWL_CHECK(!ordered || ordered_form(*ordered) == ordered);
 }
 
 // The same parts under another boundary.

@@ -178,6 +178,17 @@ TEST_F(Grants, AServiceThatCouldWriteTheTablesAnywayIsNoService) {
   shared_server().query("GRANT \"" + gateway_ + "\" TO " + service_);
   const auto member = apply_grants(url_, {.gateway = gateway_, .service = service_});
   EXPECT_THAT(member.has_value() ? "" : member.error(), HasSubstr("a role of its own"));
+  // A role that inherits nothing is its member all the same, by SET ROLE.
+  shared_server().query("ALTER ROLE " + service_ + " NOINHERIT");
+  const auto by_set_role = apply_grants(url_, {.gateway = gateway_, .service = service_});
+  EXPECT_THAT(by_set_role.has_value() ? "" : by_set_role.error(), HasSubstr("a role of its own"));
+  EXPECT_THAT(by_set_role.has_value() ? "" : by_set_role.error(), HasSubstr(gateway_));
+  shared_server().query("REVOKE \"" + gateway_ + "\" FROM " + service_);
+  shared_server().query("GRANT pg_read_all_data TO " + service_);
+  const auto reader = apply_grants(url_, {.gateway = gateway_, .service = service_});
+  EXPECT_THAT(reader.has_value() ? "" : reader.error(), HasSubstr("pg_read_all_data"));
+  shared_server().query("REVOKE pg_read_all_data FROM " + service_);
+  EXPECT_TRUE(apply_grants(url_, {.gateway = gateway_, .service = service_}).has_value());
   const auto nobody = apply_grants(url_, {.gateway = {}, .service = "nobody_at_all"});
   EXPECT_THAT(nobody.has_value() ? "" : nobody.error(), HasSubstr("does not exist"));
   const auto stranger = apply_grants(url_as(gateway_), {.gateway = {}, .service = service_});
