@@ -137,7 +137,10 @@ std::string key_story_json(const KeyFacts& facts) {
   out.text("scope", facts.scope.text).text("key", facts.key.text);
   out.text("key_hash", log_name(facts.scope, facts.key));
   out.raw("record", facts.record ? key_document(*facts.record) : "null");
-  if (facts.record) out.text("execution", request_id(*facts.record));
+  if (facts.record) {
+    out.text("execution", request_id(*facts.record));
+    out.number("fence", facts.record->fence.number);
+  }
   std::string elsewhere;
   for (const Scope& scope : facts.elsewhere.scopes) {
     elsewhere.append(elsewhere.empty() ? "[" : ",").append(json::quote(scope.text));
@@ -201,7 +204,8 @@ std::string key_list(const std::vector<ListedKey>& keys, Instant now) {
     text += printable(key.key.text) + "  " + printable(key.scope.text) + "\n    " +
             printable(key.status) + " for " + span(now - key.created_at) + ", " +
             (key.method.empty() ? "key API" : printable(key.method)) + " " + printable(key.path) +
-            ", attempt " + std::to_string(key.attempt);
+            ", attempt " + std::to_string(key.attempt) + ", fence " +
+            std::to_string(key.fence.number);
     if (!key.last_error.empty()) text += ": " + printable(key.last_error);
     text += "\n";
     if (key.state) {
@@ -219,7 +223,8 @@ std::string key_list_json(const std::vector<ListedKey>& keys) {
     JsonObject item;
     item.text("scope", key.scope.text).text("key", key.key.text).text("status", key.status);
     item.text("route", key.route).text("method", key.method).text("path", key.path);
-    item.number("attempt", key.attempt).raw("created_at", timestamp(key.created_at));
+    item.number("attempt", key.attempt).number("fence", key.fence.number);
+    item.raw("created_at", timestamp(key.created_at));
     item.text("last_error", key.last_error);
     item.flag("dead", key.state == CaseState::dead || key.status == "failed_retryable")
         .number("asked", key.attempts);

@@ -106,6 +106,7 @@ struct ListedKey {
   std::string method;
   std::string path;
   int attempt = 1;
+  Fence fence;
   Instant created_at{};
   std::string last_error;
   std::optional<CaseState> state;  // of its case, where it has one under this fence

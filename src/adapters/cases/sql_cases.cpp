@@ -355,7 +355,8 @@ Cases::Result<std::vector<ListedKey>> SqlCases::list_in(const std::string& statu
                                                         const std::string& condition,
                                                         std::size_t keys_max) {
   const Result<Sql::Rows> rows = sql_->run(
-      "SELECT k.scope_id, k.idempotency_key, k.status, k.route, k.method, k.path, k.attempt, " +
+      "SELECT k.scope_id, k.idempotency_key, k.status, k.route, k.method, k.path, k.attempt, "
+      "k.fence, " +
           sql_->micros("k.created_at") + ", k.last_error, c.state, c.attempts, c.last_result " +
           sql_->keys_in(status) +
           " LEFT JOIN pawl.cases c ON c.scope_id = k.scope_id"
@@ -375,6 +376,7 @@ Cases::Result<std::vector<ListedKey>> SqlCases::list_in(const std::string& statu
     key.method = columns.text();
     key.path = columns.text();
     key.attempt = columns.small();
+    key.fence.number = columns.number();
     key.created_at = columns.time();
     key.last_error = columns.text();
     key.state = from_text<CaseState>(columns.text());
