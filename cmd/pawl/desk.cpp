@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "src/config/secrets.hpp"
 #include "src/config/tables.hpp"
 
 namespace pawl::cmd {
@@ -32,6 +33,12 @@ Expected<std::unique_ptr<Desk>, std::string> open_desk(const std::string& url) {
   desk->open = std::move(*open);
   desk->engine.emplace(*desk->open.store, desk->clock, desk->entropy, desk->metrics);
   return desk;
+}
+
+Expected<std::unique_ptr<Desk>, std::string> open_given(const std::string& store) {
+  const Expected<std::string, std::string> url = config::expand_store(store);
+  if (!url) return Unexpected{"--store: " + url.error()};
+  return open_desk(*url);
 }
 
 Expected<Instant, std::string> time_of(Desk& desk) {

@@ -29,6 +29,9 @@ struct Desk {
 // it, and would stop.
 Expected<std::unique_ptr<Desk>, std::string> open_desk(const std::string& url);
 
+// The same of what --store says, which may have {env:NAME} and {file:PATH} in it.
+Expected<std::unique_ptr<Desk>, std::string> open_given(const std::string& store);
+
 // The store's.
 Expected<Instant, std::string> time_of(Desk& desk);
 

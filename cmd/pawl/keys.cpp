@@ -58,7 +58,7 @@ int list(const Options& options) {
                       "any other, look at the key itself: pawl keys show",
                   exit_usage);
   }
-  const auto desk = open_desk(options.store);
+  const auto desk = open_given(options.store);
   if (!desk) return failed(desk.error());
   const Expected<Instant, std::string> now = time_of(**desk);
   if (!now) return failed(now.error());
@@ -182,7 +182,7 @@ int show(const Options& asked) {
   if (!options.hash.empty() && (!is_hash || options.hash.size() < hash_digits_min)) {
     return failed("--hash is the log's key or key_hash: 6 to 12 hexadecimal digits", exit_usage);
   }
-  const auto desk = open_desk(options.store);
+  const auto desk = open_given(options.store);
   if (!desk) return failed(desk.error());
   if (options.key.empty()) return tell_logged(**desk, options);
   if (!options.scope.empty()) {
@@ -309,7 +309,7 @@ int resolve(const Options& options) {
   }
   Expected<Finding, std::string> finding = finding_of(options);
   if (!finding) return failed(finding.error(), exit_usage);
-  const auto desk = open_desk(options.store);
+  const auto desk = open_given(options.store);
   if (!desk) return failed(desk.error());
   if (options.not_executed && options.fence == 0) {
     return failed("not resolved: " + why_fence_is_needed(**desk, options), exit_usage);
@@ -358,7 +358,7 @@ int purge(const Options& options) {
   if (const std::string must = check_reason(options.reason); !must.empty()) {
     return failed(must, exit_usage);
   }
-  const auto desk = open_desk(options.store);
+  const auto desk = open_given(options.store);
   if (!desk) return failed(desk.error());
   const StoreResult<std::optional<Record>> found =
       run_here((*desk)->open.store->find(Scope{options.scope}, Key{options.key}));
@@ -387,7 +387,7 @@ int handle_dead_letter(const Options& options, const std::string& action, const 
   if (const std::string must = check_reason(options.reason); !must.empty()) {
     return failed(must, exit_usage);
   }
-  const auto desk = open_desk(options.store);
+  const auto desk = open_given(options.store);
   if (!desk) return failed(desk.error());
   const Expected<Instant, std::string> now = time_of(**desk);
   if (!now) return failed(now.error());
@@ -417,7 +417,7 @@ int ask(const Options& options) {
   if (const std::string must = check_reason(options.reason); !must.empty()) {
     return failed(must, exit_usage);
   }
-  const auto desk = open_desk(options.store);
+  const auto desk = open_given(options.store);
   if (!desk) return failed(desk.error());
   const Expected<Instant, std::string> now = time_of(**desk);
   if (!now) return failed(now.error());

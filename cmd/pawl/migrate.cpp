@@ -9,6 +9,7 @@
 #include "src/adapters/postgres/grants.hpp"
 #include "src/adapters/postgres/migrate.hpp"
 #include "src/adapters/sqlite/sqlite_store.hpp"
+#include "src/config/secrets.hpp"
 
 namespace pawl::cmd {
 namespace {
@@ -108,7 +109,10 @@ int grant(const Options& options) {
   return exit_ok;
 }
 
-int run(const Options& options) {
+int run(Options options) {
+  Expected<std::string, std::string> store = config::expand_store(options.store);
+  if (!store) return failed("--store: " + store.error());
+  options.store = std::move(*store);
   if (!options.grants.empty()) return grant(options);
   if (options.store.starts_with(sqlite_prefix)) return migrate_sqlite(options);
   return migrate_postgres(options);

@@ -59,8 +59,7 @@ Expected<OpenStore, std::string> open_store(const std::string& url, bool allow_l
 class Worker {
  public:
   Worker(const config::Config& config, gateway::Shared& shared, Store& store,
-         gateway::PrometheusMetrics& metrics, http::ConnectionCount& count,
-         gateway::CaseDesk& desk);
+         gateway::PrometheusMetrics& metrics, gateway::CaseDesk& desk);
 
   void start();
   // Lets no pass begin any more. From any thread.
@@ -109,6 +108,7 @@ class Worker {
 
  private:
   Task<void> repeat_until_stopped(Pass pass, Duration every);
+  void run_until_thrown();
   void watch_clock();
 
   gateway::Shared& shared_;

@@ -9,6 +9,7 @@
 #include "cmd/pawl/command.hpp"
 #include "src/adapters/postgres/observations.hpp"
 #include "src/adapters/sqlite/observations.hpp"
+#include "src/config/secrets.hpp"
 #include "src/config/units.hpp"
 #include "src/gateway/judgement.hpp"
 #include "src/gateway/observe_report.hpp"
@@ -54,9 +55,11 @@ int report(const Options& options) {
     return failed("--since is \"" + options.since + "\"; say how long ago, like 30m, 24h or 7d",
                   exit_usage);
   }
+  const Expected<std::string, std::string> store = config::expand_store(options.store);
+  if (!store) return failed("--store: " + store.error());
   // The span in which it began counts whole.
   Expected<Observations::Summary, std::string> summary =
-      observations_in(options.store)->summary(*since + gateway::tally_span);
+      observations_in(*store)->summary(*since + gateway::tally_span);
   if (!summary) return failed(summary.error());
   if (options.route) {
     const std::string routes = routes_in(*summary);

@@ -9,6 +9,7 @@
 #include "cmd/pawl/outbox_text.hpp"
 #include "src/adapters/postgres/outbox.hpp"
 #include "src/adapters/sqlite/outbox.hpp"
+#include "src/config/secrets.hpp"
 
 namespace pawl::cmd {
 namespace {
@@ -91,6 +92,13 @@ int change(const Options& options) {
   return exit_ok;
 }
 
+int with_store(Options options, int (*command)(const Options&)) {
+  Expected<std::string, std::string> store = config::expand_store(options.store);
+  if (!store) return failed("--store: " + store.error());
+  options.store = std::move(*store);
+  return command(options);
+}
+
 void add_common(CLI::App& command, Options& options) {
   command.add_option("--store", options.store, "postgres://..., key=value pairs, or sqlite:PATH")
       ->required();
@@ -108,7 +116,7 @@ void add_list(CLI::App& outbox, int& exit_code) {
   command->add_option("--destination", options->destination, "Only rows for this one");
   command->add_flag("--discarded", options->discarded, "Those that were discarded too");
   command->add_option("--limit", options->limit, "At most so many (100)");
-  command->callback([options, &exit_code] { exit_code = list(*options); });
+  command->callback([options, &exit_code] { exit_code = with_store(*options, list); });
 }
 
 void add_show(CLI::App& outbox, int& exit_code) {
@@ -120,7 +128,7 @@ void add_show(CLI::App& outbox, int& exit_code) {
       "Exit codes: 0 shown, 1 failed or no such row, 64 wrong usage.");
   add_common(*command, *options);
   command->add_option("ID", options->id, "As `pawl outbox list` prints it")->required();
-  command->callback([options, &exit_code] { exit_code = show(*options); });
+  command->callback([options, &exit_code] { exit_code = with_store(*options, show); });
 }
 
 std::shared_ptr<Options> add_change(CLI::App& outbox, int& exit_code, OutboxAction action,
@@ -134,7 +142,7 @@ std::shared_ptr<Options> add_change(CLI::App& outbox, int& exit_code, OutboxActi
   command->add_option("ID", options->id, "As `pawl outbox list` prints it")->required();
   command->add_option("--reason", options->reason, "Why: it is kept in the audit")->required();
   command->add_option("--actor", options->actor, "Who, if not the one at the keyboard");
-  command->callback([options, &exit_code] { exit_code = change(*options); });
+  command->callback([options, &exit_code] { exit_code = with_store(*options, change); });
   return options;
 }
 

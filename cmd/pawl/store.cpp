@@ -9,6 +9,7 @@
 #include "cmd/pawl/desk.hpp"
 #include "cmd/pawl/known_retention.hpp"
 #include "pawl/core/json.hpp"
+#include "src/config/secrets.hpp"
 #include "src/config/serving.hpp"
 #include "src/config/show.hpp"
 #include "src/config/units.hpp"
@@ -48,8 +49,10 @@ struct Chosen {
 Expected<Chosen, std::string> choose(const Options& options) {
   Chosen chosen;
   if (!options.config) {
-    chosen.store = options.store;
-    if (chosen.store.empty()) return Unexpected{std::string("--store or --config must say which")};
+    if (options.store.empty()) return Unexpected{std::string("--store or --config must say which")};
+    Expected<std::string, std::string> store = config::expand_store(options.store);
+    if (!store) return Unexpected{"--store: " + store.error()};
+    chosen.store = std::move(*store);
     return chosen;
   }
   config::Overrides overrides;

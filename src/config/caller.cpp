@@ -73,6 +73,26 @@ const std::vector<Row>& rows() {
   return all;
 }
 
+std::optional<std::vector<std::string>> header_names_in(Value value, Findings& findings) {
+  std::optional<std::vector<std::string>> names = strings_in(value, true, findings);
+  if (!names) return std::nullopt;
+  for (std::string& name : *names) {
+    if (const std::string must = header_name(name); !must.empty()) {
+      complain(value, must, findings);
+      return std::nullopt;
+    }
+    std::ranges::transform(name, name.begin(), [](char c) {
+      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+  }
+  // In one order, whatever the file's: records keep a digest over all of them.
+  std::ranges::sort(*names);
+  names->erase(std::unique(names->begin(), names->end()), names->end());
+  return names;
+}
+
+constexpr std::string_view credential_headers_name = "credential_headers";
+
 // "\"api-key\" or \"header\"": every way that has a setting of this name.
 std::string owners_of(std::string_view name) {
   if (name == "api_key") return word(From::api_key);
@@ -86,6 +106,7 @@ std::string owners_of(std::string_view name) {
 
 bool belongs(std::string_view name, std::optional<From> from) {
   if (name == "from") return true;
+  if (name == credential_headers_name) return !from.has_value();
   if (name == "api_key") return from == From::api_key;
   return std::ranges::any_of(
       rows(), [&](const Row& row) { return row.setting.name == name && row.of == from; });
@@ -93,6 +114,12 @@ bool belongs(std::string_view name, std::optional<From> from) {
 
 void check_belonging(const Node& table, std::optional<From> from, Findings& findings) {
   for (const Member& member : table.members) {
+    if (member.name == credential_headers_name && from) {
+      findings.error(member.at,
+                     "'credential_headers' is for where no 'from' is given; with from = " +
+                         word(*from) + " it says who the caller is");
+      continue;
+    }
     const std::string owners = owners_of(member.name);
     if (belongs(member.name, from) || owners.empty()) continue;
     std::string what = "'" + member.name + "'";
@@ -169,7 +196,7 @@ ApiKey read_api_key(const Node& table, Findings& findings) {
 }  // namespace
 
 std::vector<std::string_view> caller_names() {
-  std::vector<std::string_view> names{"from", "api_key"};
+  std::vector<std::string_view> names{"from", "api_key", credential_headers_name};
   for (const Row& row : rows()) names.push_back(row.setting.name);
   return names;
 }
@@ -209,7 +236,13 @@ Caller read_caller(const Node* table, Findings& findings) {
     if (!caller.from) return caller;  // what the others should be depends on it
   }
   check_belonging(*table, caller.from, findings);
-  if (!caller.from) return caller;
+  if (!caller.from) {
+    if (const Node* node = table->find(credential_headers_name)) {
+      auto names = header_names_in({credential_headers_name, *node}, findings);
+      if (names) caller.credential_headers = std::move(*names);
+    }
+    return caller;
+  }
   check_complete(*table, *caller.from, findings);
   for (const Row& row : rows()) {
     const Node* node = table->find(row.setting.name);
@@ -222,8 +255,19 @@ Caller read_caller(const Node* table, Findings& findings) {
   return caller;
 }
 
+bool tells_apart(const Caller& caller) {
+  if (!caller.from || caller.from == From::single) return false;
+  if (caller.from != From::api_key || !caller.keys_file.empty()) return true;
+  return std::ranges::any_of(caller.api_keys, [&](const ApiKey& key) {
+    return key.scope != caller.api_keys.front().scope;
+  });
+}
+
 std::string show_caller(const Caller& caller) {
-  if (!caller.from) return {};
+  if (!caller.from && caller.credential_headers.empty()) return {};
+  if (!caller.from) {
+    return "\n[caller]\ncredential_headers = " + show_strings(caller.credential_headers) + "\n";
+  }
   std::string text = "\n[caller]\nfrom = " + word(*caller.from) + "\n";
   for (const Row& row : rows()) {
     if (row.of != caller.from) continue;

@@ -17,6 +17,9 @@ Caller read_caller(const Node* table, Findings& findings);
 // The list [[caller.api_key]] of a document: the configuration's own, or keys_file's.
 std::vector<ApiKey> read_api_keys(const Node& list, Findings& findings);
 
+// Can two requests have two scopes, as far as callers go?
+bool tells_apart(const Caller& caller);
+
 // The lines of [caller] and of its keys, as TOML.
 std::string show_caller(const Caller& caller);
 

@@ -34,6 +34,16 @@ TEST(Caller, ReadsApiKeys) {
             "X-Api-Key");
 }
 
+TEST(Caller, ReadsWhatElseCredentialsComeInWhereNobodyIsChosen) {
+  const Caller read = caller("credential_headers = [\"X-Session\", \"x-account\", \"X-SESSION\"]");
+  EXPECT_FALSE(read.from);
+  EXPECT_THAT(read.credential_headers, ElementsAre("x-account", "x-session"));
+  EXPECT_THAT(show_caller(read), HasSubstr("credential_headers = [\"x-account\", \"x-session\"]"));
+  EXPECT_THAT(caller_errors("credential_headers = [\"X Y\"]"), HasSubstr("'credential_headers'"));
+  EXPECT_THAT(caller_errors("from = \"single\"\ncredential_headers = [\"X-Y\"]"),
+              HasSubstr("'credential_headers' is for where no 'from' is given"));
+}
+
 TEST(Caller, ReadsEveryOtherWay) {
   EXPECT_EQ(caller("from = \"single\"").from, CallerFrom::single);
   const Caller header =

@@ -13,8 +13,21 @@
 namespace pawl::config {
 
 // "/v1%2Fpay//x;a=1/" is "/v1/pay/x": escapes are undone once (a backslash counts as a slash),
-// parameters and empty segments dropped. "/" for the root; starts with '/' always.
+// parameters and empty segments dropped, dot segments (those that parameters had hidden) resolved.
+// "/" for the root; starts with '/' always.
 std::string canonical_path(std::string_view path);
+
+// The same as servers read it that drop parameters before they undo escapes: for them an escaped
+// slash in a parameter is none. "/v1/pay;a=%2Fb" is "/v1/pay", and "/v1/pay/b" for the others.
+std::string canonical_path_of_servlets(std::string_view path);
+
+// How it is read otherwise: where somebody on the way undoes escapes again, takes a '?', '#' or blank
+// that was escaped for the end of the path, or drops parameters first. Nothing: escaped so often that
+// nobody honest did it.
+std::optional<std::vector<std::string>> other_readings(std::string_view path);
+
+// Under this prefix, in any reading?
+bool may_be_under(std::string_view path, std::string_view prefix);
 
 // True where `canonical_path` would change nothing; may be false there too.
 bool is_plainly_canonical(std::string_view path);

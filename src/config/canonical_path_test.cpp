@@ -26,6 +26,9 @@ TEST(CanonicalPath, IsWhatEverySpellingMeans) {
            Row{"/%76%31/p%61y", "/v1/pay"},
            Row{"/a%3Arefund", "/a:refund"},
            Row{"/a%252Fb", "/a%2Fb"},
+           Row{"/a/b/..%3b/c", "/a/c"},
+           Row{"/a/.;x/..;y/..;z/c", "/c"},
+           Row{"/.well-known/x", "/.well-known/x"},
            Row{"/a%2", "/a%2"},
            Row{"/V1/payments", "/V1/payments"},
        }) {
@@ -33,6 +36,51 @@ TEST(CanonicalPath, IsWhatEverySpellingMeans) {
     EXPECT_TRUE(!is_plainly_canonical(row.sent) || std::string(row.sent) == row.canonical)
         << row.sent;
   }
+}
+
+TEST(CanonicalPath, IsAnotherForServletsWhereAParameterHasAnEscapedSlash) {
+  for (const char* sent : {"/v1/payments;x=%2Fy", "/v1/payments%3Bx%2Fy", "/v1/payments;%5Cy;z",
+                           "/v1%2Fpayments;x%2fy", "/v1;a%2Fb/payments/"}) {
+    EXPECT_EQ(canonical_path_of_servlets(sent), "/v1/payments") << sent;
+    EXPECT_NE(canonical_path(sent), "/v1/payments") << sent;
+  }
+  for (const char* sent :
+       {"/", "//", "/;x", "/v1%2Fpayments", "/a;x=1/b%3By/", "/a%252Fb;c%252F"}) {
+    EXPECT_EQ(canonical_path_of_servlets(sent), canonical_path(sent)) << sent;
+  }
+}
+
+// Behind a hop that decodes again, or that builds a new request line of what it has decoded.
+TEST(CanonicalPath, HasOtherReadingsWhereSomebodyDecodesAgain) {
+  using Paths = std::vector<std::string>;
+  struct Row {
+    const char* sent;
+    Paths others;
+  };
+  for (const Row& row : {
+           Row{"/v1/payments", {}},
+           Row{"/v1%2Fpayments", {}},
+           Row{"/v1%252Fpayments", {"/v1/payments"}},
+           Row{"/v1/%2570ayments", {"/v1/payments"}},
+           Row{"/v1/search/%252e%252e/payments", {"/v1/payments"}},
+           Row{"/v1/search/..%255cpayments", {"/v1/payments"}},
+           Row{"/v1/payments%253Bx", {"/v1/payments"}},
+           Row{"/v1/payments%3fx=1", {"/v1/payments"}},
+           Row{"/v1/payments%23", {"/v1/payments"}},
+           Row{"/v1/payments%20x", {"/v1/payments"}},
+           Row{"/v1/payments%253f", {"/v1/payments?", "/v1/payments"}},
+           Row{"/a;%3f/b", {"/a"}},
+           Row{"/a%25252Fb", {"/a%2Fb", "/a/b"}},
+       }) {
+    EXPECT_EQ(other_readings(row.sent), row.others) << row.sent;
+  }
+  EXPECT_EQ(other_readings("/%" + std::string(60, '2') + "5"), Paths{}) << "decodes once";
+  std::string deep = "/%";
+  for (int i = 0; i < 20; ++i) deep += "25";
+  EXPECT_FALSE(other_readings(deep)) << "nobody honest writes that";
+  EXPECT_TRUE(may_be_under("/_pawl%252fv1/policy", "/_pawl/"));
+  EXPECT_TRUE(may_be_under("//_pawl/v1/policy", "/_pawl/"));
+  EXPECT_FALSE(may_be_under("/v1/_pawl%2fx", "/_pawl/"));
 }
 
 TEST(CanonicalPath, OfARouteKeepsItsVariables) {

@@ -130,6 +130,8 @@ struct Caller {
   // Not given: nobody is told apart, on loopback only; a key then belongs to the credentials that
   // used it first.
   std::optional<CallerFrom> from;
+  // Where it is not given: in what else than `credential_headers` credentials come. Lower case.
+  std::vector<std::string> credential_headers;
   std::string header;  // api-key: "Authorization" unless given; header: no default
   std::vector<ApiKey> api_keys;
   std::string keys_file;  // api-key: where api_keys came from, if not from the configuration itself
@@ -198,6 +200,7 @@ struct Config {
   Duration audit_retention = std::chrono::days(400);
   std::size_t threads = 0;                           // 0: one per core
   std::size_t replay_cache = std::size_t{64} << 20;  // bytes
+  std::size_t memory_budget = 0;                     // bytes; 0: a share of what the machine has
   bool allow_lossy_store = false;
   LogFormat log = LogFormat::human;
   Admin admin;

@@ -1,6 +1,7 @@
 #include "src/config/files.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -37,7 +38,7 @@ void check_file(const Named& setting, const std::string& where, Troubles& troubl
   if (where.empty()) return;
   const Expected<std::string, std::string> text = read_secret(where);
   if (!text) return troubles.push_back(trouble_in(where, text.error(), setting));
-  const std::string loose = open_to_all(secret_path(where));
+  const std::string loose = unsafe_secret(secret_path(where));
   if (!loose.empty()) troubles.push_back(trouble_in(secret_path(where), loose, setting));
 }
 
@@ -80,6 +81,15 @@ std::string open_to_all(const std::string& path) {
   std::snprintf(mode, sizeof mode, "%04o", found.st_mode & 07777U);
   return "may be changed by everybody on this machine (mode " + std::string(mode) +
          "): run `chmod 600 " + path + "`";
+}
+
+std::string unsafe_secret(const std::string& path) {
+  struct stat found {};
+  const bool anothers = !path.empty() && ::stat(path.c_str(), &found) == 0 &&
+                        S_ISREG(found.st_mode) && found.st_uid != 0 && found.st_uid != ::geteuid();
+  if (!anothers) return open_to_all(path);
+  return "belongs to another user of this machine (uid " + std::to_string(found.st_uid) +
+         "), who could change it: run `chown " + std::to_string(::geteuid()) + " " + path + "`";
 }
 
 Expected<std::string, std::string> read_file(const std::string& path) {
@@ -136,7 +146,7 @@ void load_secret(const std::string& where, const std::string& setting, const std
   const Named name{setting, words};
   Expected<std::string, std::string> secret = read_secret(where);
   if (!secret) return troubles.push_back(trouble_in(where, secret.error(), name));
-  const std::string loose = open_to_all(secret_path(where));
+  const std::string loose = unsafe_secret(secret_path(where));
   if (!loose.empty()) return troubles.push_back(trouble_in(secret_path(where), loose, name));
   if (secret->size() < secret_bytes_min) {
     return troubles.push_back(trouble_in(where,

@@ -22,6 +22,8 @@ Expected<std::vector<ApiKey>, Troubles> read_keys_file(const std::string& path);
 // Why a secret or a database must not be like this: everybody may write it. With the command that
 // mends it; empty where all is well.
 std::string open_to_all(const std::string& path);
+// The same of a secret, which must not belong to another user either, unless that is root.
+std::string unsafe_secret(const std::string& path);
 
 // One secret of a configuration: what `where` names (secrets.hpp), unless it is too short or
 // everybody may write it. `setting` is its path in the configuration, `words` what people call it.

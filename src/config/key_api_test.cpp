@@ -93,7 +93,8 @@ resource_id = "/id"
 reconcile = "bank"
 )";
   const std::string source =
-      "[[source]]\nname = \"bank\"\nurl = \"http://bank/{key}\"\n[[source.rule]]\nstatus = 404\n"
+      "[[source]]\nname = \"bank\"\nurl = \"http://bank/{derived_key}\"\n[[source.rule]]\nstatus = "
+      "404\n"
       "then = \"absent\"\n";
   const std::string shown = show(good(two_callers + text + source), Secrets::shown);
   EXPECT_THAT(shown, HasSubstr(text));

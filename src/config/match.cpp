@@ -63,6 +63,13 @@ std::string check_path(std::string_view path) {
     return "its path must not have a query: routes are chosen by method and path";
   }
   const std::vector<std::string_view> segments = segments_of(path);
+  const std::optional<std::vector<std::string>> others = other_readings(path);
+  if (!others || std::ranges::any_of(*others, [&](const std::string& other) {
+        return other.size() < canonical_path(path).size();
+      })) {
+    return "its path must not have an escaped ?, # or blank, nor an escape that is escaped itself: "
+           "some upstreams take them for the end of a path";
+  }
   const std::string canonical = canonical_path(path);
   if (canonical == "/_pawl" || canonical.starts_with("/_pawl/"))
     return "its path must not be under /_pawl/, which is Pawl's own";

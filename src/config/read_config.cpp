@@ -10,6 +10,7 @@
 #include "src/config/policy_settings.hpp"
 #include "src/config/routes.hpp"
 #include "src/config/secrets.hpp"
+#include "src/config/source_asking.hpp"
 #include "src/config/sources.hpp"
 #include "src/config/tables.hpp"
 
@@ -107,7 +108,26 @@ void read_policies(const Node& document, Config& config, Findings& findings) {
   }
 }
 
+// A request whose body the budget cannot hold would be told to come back, for ever.
+void check_memory(const Node& document, const Config& config, Findings& findings) {
+  const Node* budget = document.find("memory_budget");
+  if (budget == nullptr || config.memory_budget == 0) return;
+  const auto needed = [](const RoutePolicy& policy) {
+    return policy.body_limit * (policy.mode == Mode::async ? 4 : 2);
+  };
+  std::size_t most = needed(config.policy);
+  if (!config.key_api.callers.empty()) most = std::max(most, needed(config.key_api.policy));
+  for (const Route& route : config.routes) most = std::max(most, needed(route.policy));
+  if (config.memory_budget >= most) return;
+  findings.error(budget->at,
+                 "'memory_budget' is " + size_to_text(config.memory_budget) +
+                     "; it must be at least twice the largest 'body_limit', four times on async "
+                     "routes: " +
+                     size_to_text(most));
+}
+
 void check_together(const Node& document, const Config& config, Findings& findings) {
+  check_memory(document, config, findings);
   const Node* limits = document.find("limits");
   if (config.limits.target_bytes > config.limits.header_bytes && limits != nullptr) {
     findings.error(limits->at, "'target_bytes' is " + size_to_text(config.limits.target_bytes) +
@@ -183,6 +203,7 @@ Expected<Read, Troubles> read_config(std::string_view text, std::string_view fil
     config.sources = read_sources(*list, findings);
   }
   check_sources(*document, config, findings);
+  check_asked_keys(*document, config, findings);
   check_together(*document, config, findings);
   if (findings.has_errors()) return Unexpected{findings.errors()};
   Read read{std::move(config), findings.warnings(), std::string(file_name)};
@@ -193,6 +214,10 @@ Expected<Read, Troubles> read_config(std::string_view text, std::string_view fil
 Expected<Read, Troubles> read_config_file(const std::string& path) {
   const Expected<std::string, std::string> text = read_file(path);
   if (!text) return Unexpected{Troubles{{path, 0, 0, text.error()}}};
+  // Whoever writes it chooses the upstream, the store and the callers.
+  if (std::string loose = open_to_all(path); !loose.empty()) {
+    return Unexpected{Troubles{{path, 0, 0, std::move(loose)}}};
+  }
   Expected<Read, Troubles> read = read_config(*text, path);
   if (!read || read->config.caller.keys_file.empty()) return read;
   Expected<std::vector<ApiKey>, Troubles> keys = read_keys_file(read->config.caller.keys_file);

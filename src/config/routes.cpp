@@ -10,6 +10,10 @@ namespace pawl::config {
 namespace {
 
 std::string route_name(std::string_view text) {
+  // The rest's, the key API's and our own pages', in logs, metrics and lookups.
+  if (text == "default" || text == "key-api" || text == "pawl") {
+    return "that is what Pawl itself calls some requests; choose another name";
+  }
   const bool printable = std::ranges::all_of(text, [](char c) { return c > ' ' && c < '\x7f'; });
   return !text.empty() && text.size() <= 100 && printable
              ? std::string()

@@ -15,7 +15,7 @@ std::string route(const std::string& match, const std::string& more = "") {
 
 TEST(Routes, AMatchIsAMethodAndAPath) {
   for (const char* text : {"POST /", "POST /v1/payments", "* /*", "PATCH /v1/payments/{id}",
-                           "POST /v1/{a}/x/{b_2}/*", "PUT /a%20b/", "DELETE /a:b@c;d=e,f"}) {
+                           "POST /v1/{a}/x/{b_2}/*", "PUT /a%3Ab/", "DELETE /a:b@c;d=e,f"}) {
     const auto match = parse_match(text);
     ASSERT_TRUE(match) << text << ": " << match.error();
     EXPECT_EQ(match->method + " " + match->path, text);
@@ -47,11 +47,23 @@ TEST(Routes, AWrongMatchIsRefusedWithTheRightForm) {
            Row{"POST /v1/%2", "others written %XX"},
            Row{"POST /v1/\"", "others written %XX"},
            Row{"POST /_pawl/v1", "which is Pawl's own"},
+           Row{"POST /v1/a%20b", "must not have an escaped ?, # or blank"},
+           Row{"POST /v1/a%3F/x", "must not have an escaped ?, # or blank"},
+           Row{"POST /v1/a%252Fb", "must not have an escaped ?, # or blank"},
        }) {
     const auto match = parse_match(row.text);
     ASSERT_FALSE(match) << row.text;
     EXPECT_THAT(match.error(), HasSubstr(row.message)) << row.text;
   }
+}
+
+TEST(Routes, NamesThatWeUseOurselvesAreRefused) {
+  for (const char* name : {"default", "key-api", "pawl"}) {
+    EXPECT_THAT(errors_of(route("POST /a", "name = \"" + std::string(name) + "\"")),
+                HasSubstr("choose another name"))
+        << name;
+  }
+  EXPECT_EQ(errors_of(route("POST /a", "name = \"pawls\"")), "");
 }
 
 TEST(Routes, KnowsWhenAnEarlierMatchTakesEverything) {

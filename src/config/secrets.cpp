@@ -43,6 +43,8 @@ Expected<std::string, std::string> value_of(const Reference& reference) {
   if (reference.of_file) {
     Expected<std::string, std::string> text = read_file(reference.name);
     if (!text) return Unexpected{"{file:" + reference.name + "}: " + text.error()};
+    const std::string unsafe = unsafe_secret(reference.name);
+    if (!unsafe.empty()) return Unexpected{"{file:" + reference.name + "}: " + unsafe};
     return std::move(*text);
   }
   const char* const value = std::getenv(reference.name.c_str());

@@ -1,9 +1,13 @@
 #include "src/config/secrets.hpp"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
+
+#include "src/config/files.hpp"
 
 namespace pawl::config {
 namespace {
@@ -44,6 +48,21 @@ TEST(SecretReferences, OfAFileAreItsLine) {
   EXPECT_EQ(read_secret("{file:" + path + "}").value(), "a line");
   EXPECT_EQ(secret_path("{file:" + path + "}"), path);
   EXPECT_EQ(secret_path("{env:HOME}"), "");
+}
+
+TEST(SecretReferences, OfAFileThatOthersMayChangeAreRefused) {
+  const std::string path = ::testing::TempDir() + "pawl_secret_loose";
+  std::ofstream(path) << "sqlite:pawl.db\n";
+  ::chmod(path.c_str(), 0666);
+  EXPECT_THAT(expand_store("{file:" + path + "}").error(), HasSubstr("run `chmod 600 " + path));
+  EXPECT_THAT(expand("Bearer {env:HOME} {file:" + path + "}").error(), HasSubstr("chmod 600"));
+  ::chmod(path.c_str(), 0600);
+  EXPECT_TRUE(expand_store("{file:" + path + "}"));
+  if (::geteuid() != 0) GTEST_SKIP() << "only root may give a file away";
+  ASSERT_EQ(::chown(path.c_str(), 65534, 65534), 0);
+  EXPECT_THAT(expand_store("{file:" + path + "}").error(), HasSubstr("another user"));
+  EXPECT_THAT(unsafe_secret(path), HasSubstr("run `chown 0 " + path));
+  ::unlink(path.c_str());
 }
 
 TEST(SecretReferences, AreNotWhatAShellHas) {

@@ -7,7 +7,6 @@
 #include "src/config/destinations.hpp"
 #include "src/config/key_api.hpp"
 #include "src/config/policy_settings.hpp"
-#include "src/config/secrets.hpp"
 #include "src/config/sources.hpp"
 #include "src/config/tables.hpp"
 
@@ -40,6 +39,20 @@ std::string show_route(const Route& route, const RoutePolicy& defaults) {
   return text;
 }
 
+// A value that is all {env:...} and {file:...}, but for the word that says what kind it is.
+bool stands_elsewhere(std::string_view value) {
+  std::string rest;
+  bool found = false;
+  while (!value.empty()) {
+    const std::size_t open = std::min({value.find("{env:"), value.find("{file:"), value.size()});
+    rest += value.substr(0, open);
+    found = found || open < value.size();
+    value.remove_prefix(std::min(value.find('}', open), value.size() - 1) + 1);
+  }
+  constexpr std::array<std::string_view, 4> kinds{"", "Bearer ", "Basic ", "Token "};
+  return found && std::ranges::find(kinds, rest) != kinds.end();
+}
+
 // What may be shown of a question's headers: what stands elsewhere, and what is never a secret.
 bool is_plain_header(const Header& header) {
   constexpr std::array<std::string_view, 4> plain{"accept", "accept-language", "content-type",
@@ -48,13 +61,16 @@ bool is_plain_header(const Header& header) {
   std::ranges::transform(name, name.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
-  return has_reference(header.value) || std::ranges::find(plain, name) != plain.end();
+  return stands_elsewhere(header.value) || std::ranges::find(plain, name) != plain.end();
 }
 
 Config masked(Config config) {
   config.store = mask_passwords(config.store);
   for (ApiKey& key : config.caller.api_keys) key.sha256 = key.sha256.substr(0, 8) + "...";
+  config.caller.url = mask_url(config.caller.url);
   for (Source& source : config.sources) {
+    source.url = mask_url(source.url);
+    if (source.ledger) source.ledger->url = mask_url(source.ledger->url);
     for (Header& header : source.headers) {
       if (!is_plain_header(header)) header.value = "***";
     }

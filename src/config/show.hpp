@@ -18,4 +18,7 @@ std::string show(const Config& config, Secrets secrets = Secrets::masked);
 // "postgres://pawl:***@db/pawl", "host=db password=***".
 std::string mask_passwords(std::string_view store);
 
+// "https://h/v1?key={key}&token=***": what may be a secret in its query, by its name or its length.
+std::string mask_url(std::string_view url);
+
 }  // namespace pawl::config

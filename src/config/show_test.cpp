@@ -31,6 +31,7 @@ evidence_retention = "91d"
 audit_retention = "401d"
 threads = 4
 replay_cache = "1GiB"
+memory_budget = "512MiB"
 connections_per_address = 7
 log = "json"
 
@@ -151,7 +152,7 @@ reconcile = ""
 
 [[source]]
 name = "bank"
-url = "https://bank/v1/find?key={key}"
+url = "https://bank/v1/find?key={key}&account={scope}"
 timeout = "11s"
 visibility_window = "6m"
 absent_confirmations = 3
@@ -242,6 +243,26 @@ TEST(Show, SecretsAreMaskedAndWhatIsMaskedIsRefused) {
   EXPECT_THAT(errors_of(text), HasSubstr("'sha256': it must be"));
 }
 
+TEST(Show, SecretsOfSourcesAreMaskedAndWhatIsMaskedIsRefused) {
+  const auto of = [](const std::string& query, const std::string& header) {
+    return show(good(
+        "[[source]]\nname = \"a\"\nurl = \"https://h/v1?key={key}" + query +
+        "\"\n[source.headers]\nAuthorization = \"" + header +
+        "\"\n[[source.rule]]\nstatus = 404\nthen = \"absent\"\n[source.ledger]\n"
+        "url = \"https://h/list?after={cursor}" +
+        query + "\"\nitems = \"/d\"\nnext = \"/n\"\nkey = \"/k\"\nscope = \"caller:default\"\n"));
+  };
+  const std::string named = of("&limit=1000&access_token=s3cret&n=x", "Bearer {env:T}");
+  EXPECT_THAT(named, HasSubstr("v1?key={key}&limit=1000&access_token=***&n=x\""));
+  EXPECT_THAT(named, HasSubstr("list?after={cursor}&limit=1000&access_token=***&n=x\""));
+  EXPECT_THAT(named, HasSubstr("\"Bearer {env:T}\""));
+  EXPECT_THAT(errors_of(named), HasSubstr("is masked, as `pawl config show` prints it"));
+  EXPECT_THAT(of("&t=sk_live_0123456789", "x"), Not(HasSubstr("sk_live"))) << "whatever its name";
+  for (const char* mixed : {"Bearer s3cret{env:T}", "{env:T}s3cret", "s3cret {file:/t}"}) {
+    EXPECT_THAT(of("", mixed), Not(HasSubstr("s3cret"))) << mixed;
+  }
+}
+
 TEST(Show, PasswordsAreMaskedInEveryFormOfAStore) {
   struct Row {
     const char* store;
@@ -254,6 +275,19 @@ TEST(Show, PasswordsAreMaskedInEveryFormOfAStore) {
            Row{"postgresql://u:p@h1:1,h2:2/d", "postgresql://u:***@h1:1,h2:2/d"},
            Row{"postgres://u:p@ss/w:d@db/pawl", "postgres://u:***@db/pawl"},
            Row{"postgres://u:@db", "postgres://u:***@db"},
+           // libpq goes by the @, so a password may have what begins a query elsewhere.
+           Row{"postgres://u:pw?secret@h/db", "postgres://u:***@h/db"},
+           Row{"postgres://u:p/w?se=cret@h/db", "postgres://u:***@h/db"},
+           Row{"postgres://u:12?se=cret@h/db?sslmode=require",
+               "postgres://u:***@h/db?sslmode=require"},
+           Row{"postgres://u:pw?@h/db?password=x", "postgres://u:***@h/db?password=***"},
+           Row{"postgres://h:5432/db?user=a@b&password=c@d",
+               "postgres://h:5432/db?user=a@b&password=***"},
+           Row{"postgres://u@h/db?password=a&b&user=c",
+               "postgres://u@h/db?password=***&***&user=c"},
+           // A blank that was not quoted: what follows may be the rest of it.
+           Row{"host=db password=se cret dbname=x", "host=db password=*** *** dbname=x"},
+           Row{"host=db password=se cret", "host=db password=*** ***"},
            Row{"postgres://u@db/d?sslmode=require&password=p%20q&sslpassword=r",
                "postgres://u@db/d?sslmode=require&password=***&sslpassword=***"},
            Row{"host=db password=hunter2 dbname=pawl", "host=db password=*** dbname=pawl"},

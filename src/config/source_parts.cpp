@@ -32,6 +32,10 @@ std::string show_some_pointer(const std::optional<json::Pointer>& pointer) {
 std::optional<Halves> halves_of(const Node& node, std::string_view url, std::string_view example,
                                 Findings& findings) {
   const Value value{"url", node};
+  if (url.find("***") != std::string_view::npos) {
+    complain(value, "it is masked, as `pawl config show` prints it; put the real one in", findings);
+    return std::nullopt;
+  }
   const std::size_t scheme = url.find("://");
   const std::size_t slash =
       scheme == std::string_view::npos ? scheme : url.find_first_of("/?#", scheme + 3);

@@ -15,9 +15,6 @@ void load_header(const Header& header, const std::string& setting, Source& sourc
   };
   Expected<std::string, std::string> value = expand(header.value);
   if (!value) return refuse(value.error());
-  const std::string path = has_reference(header.value) ? secret_path(header.value) : std::string();
-  const std::string loose = open_to_all(path);
-  if (!loose.empty()) return refuse(path + " " + loose);
   const bool one_line =
       std::ranges::none_of(*value, [](char c) { return c == '\n' || c == '\r' || c == '\0'; });
   if (!one_line) return refuse(header.value + " must hold one line, to stand in a header");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/config/caller.hpp"
 #include "src/config/known_names.hpp"
 #include "src/config/nearest.hpp"
 #include "src/config/source_ledger.hpp"
@@ -56,7 +57,24 @@ void warn_of_path(const Node& node, const reconcile::Template& target, Findings&
     findings.warn(node.at, "'url' has {" + std::string(name) +
                                "} in its path: where one has any of / \\ % ? # ; in it nobody is "
                                "asked, and an operator must decide. Put it into the query, or ask "
-                               "by {derived_key}");
+                               "by {derived_key} where routes have forward_key = \"derived\"");
+  }
+}
+
+// Two tenants may choose one key: whoever asks by it alone is told of the other's payment.
+void check_tells_apart(const Node& list, const Config& config, Findings& findings) {
+  if (!tells_apart(config.caller) || list.kind != Kind::array) return;
+  for (std::size_t i = 0; i < std::min(list.items.size(), config.sources.size()); ++i) {
+    const reconcile::Template& target = config.sources[i].target;
+    const Node* const node = list.items[i].find("url");
+    const bool apart =
+        reconcile::mentions(target, "scope") || reconcile::mentions(target, "derived_key");
+    if (node == nullptr || apart || !reconcile::mentions(target, "key")) continue;
+    complain({"url", *node},
+             "it asks by {key} alone, and two callers may choose the same key: one would be given "
+             "what the other has paid for. Where the source knows them apart add {scope}, or ask "
+             "by {derived_key} on routes with forward_key = \"derived\"",
+             findings);
   }
 }
 
@@ -205,6 +223,7 @@ std::vector<Source> read_sources(const Node& list, Findings& findings) {
 }
 
 void check_sources(const Node& document, const Config& config, Findings& findings) {
+  if (const Node* list = document.find("source")) check_tells_apart(*list, config, findings);
   std::vector<std::string_view> names;
   for (const Source& source : config.sources) names.push_back(source.name);
   const auto check = [&](const Node* table) {

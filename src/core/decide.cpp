@@ -41,6 +41,13 @@ bool is_proven(const Record& record, const Request& request) {
   return request.credentials.empty() || record.policy.credentials == request.credentials;
 }
 
+// Nothing was executed for the client that had it, and it is owed nothing: a stranger whom the
+// service refused must not keep the key from its owner, nor an old token from the next one.
+bool is_let_go(const Record& record) {
+  return status_of(record) == Status::failed_retryable && record.recovery_point.empty() &&
+         !is_dead_letter(record);
+}
+
 // A new life for a key whose last one is over.
 Record renewed(const Record& record, const Request& request, const Policy& policy,
                const Attempt& attempt) {
@@ -63,7 +70,7 @@ Record taken_over(const Record& record, const Request& request, const Policy& po
   const FingerprintRules rules_then = record.policy.fingerprint;  // they made the stored hash
   next.policy = policy;
   if (!mutant(Mutant::takeover_forgets_rules)) next.policy.fingerprint = rules_then;
-  next.policy.credentials = record.policy.credentials;
+  next.policy.credentials = is_let_go(record) ? request.credentials : record.policy.credentials;
   // Half done under the rule that it is resumed: under another one it would be begun again.
   const bool resumes = record.policy.on_lease_expiry == OnLeaseExpiry::resume;
   if (resumes && !record.recovery_point.empty()) {
@@ -87,6 +94,13 @@ Verdict take_over(const Record& record, const Request& request, const Policy& po
   }
   if (belongs_elsewhere(record, request)) return {Undetermined{Duration{0}}, {}};
   Record next = taken_over(record, request, policy, attempt);
+  if (status_of(next) == Status::pending) return {InFlight{Duration{0}, true}, std::move(next)};
+  return {Execute{}, std::move(next)};
+}
+
+Verdict begin_anew(const Record& record, const Request& request, const Policy& policy,
+                   const Attempt& attempt) {
+  Record next = renewed(record, request, policy, attempt);
   if (status_of(next) == Status::pending) return {InFlight{Duration{0}, true}, std::move(next)};
   return {Execute{}, std::move(next)};
 }
@@ -188,13 +202,14 @@ Verdict decide(const Record& record, const Request& request, const Policy& polic
   }
   // The life that the store remembers is over, and another may have begun since the backup.
   if (over && attempt.forgotten && !mutant(Mutant::restored_life_is_new)) return {Restored{}, {}};
-  if (over || revived) {
-    Record next = renewed(record, request, policy, attempt);
-    if (status_of(next) == Status::pending) return {InFlight{Duration{0}, true}, std::move(next)};
-    return {Execute{}, std::move(next)};
+  if (over || revived) return begin_anew(record, request, policy, attempt);
+  const bool proven = is_proven(record, request);
+  if (!proven && !is_let_go(record)) return {Unproven{}, {}};
+  if (!same_meaning(record, request)) {
+    const bool asked_again = attempt.may_have_acted && record.owner == attempt.owner;
+    if (proven || asked_again) return {Misuse{}, {}};
+    return begin_anew(record, request, policy, attempt);
   }
-  if (!is_proven(record, request)) return {Unproven{}, {}};
-  if (!same_meaning(record, request)) return {Misuse{}, {}};
   return std::visit(
       Overloaded{
           [&](const Completed& done) -> Verdict {

@@ -20,6 +20,9 @@ using testing::a_stored_response;
 using testing::some_time;
 
 enum class Meaning { same, other, same_under_old_rules };
+// Whose request it is, where no caller was chosen: the record's client, or another one, which comes
+// before or after a phase of the record's client was committed.
+enum class Whose { owners, others, others_after_a_phase };
 enum class End { ahead, now, behind };  // of a lease, or of the retention
 
 struct Case {
@@ -35,9 +38,10 @@ struct Case {
   Mode mode_today;
   bool clock_trusted;
   bool outside;  // the owner's token is a client's
+  Whose whose;
 };
 
-constexpr std::size_t case_count = std::size_t{6} * 3 * 3 * 3 * 3 * 2 * 2 * 2 * 2 * 3 * 2 * 2;
+constexpr std::size_t case_count = std::size_t{6} * 3 * 3 * 3 * 3 * 2 * 2 * 2 * 2 * 3 * 2 * 2 * 3;
 
 Case nth_case(std::size_t n) {
   const auto pick = [&n](std::size_t size) {
@@ -56,13 +60,15 @@ Case nth_case(std::size_t n) {
               .mode_then = static_cast<Mode>(pick(2)),
               .mode_today = static_cast<Mode>(pick(3)),
               .clock_trusted = pick(2) == 1,
-              .outside = pick(2) == 1};
+              .outside = pick(2) == 1,
+              .whose = static_cast<Whose>(pick(3))};
 }
 
 // What the rows of the table say.
 enum class Does {
   gone,
   new_life,
+  unproven,
   misuse,
   replay,
   own_claim,
@@ -90,6 +96,12 @@ bool dead_letter(const Case& c) {
 }
 bool lease_over(const Case& c) { return c.clock_trusted && c.lease != End::ahead; }
 bool running(const Case& c) { return c.status == Status::in_progress; }
+bool strange(const Case& c) { return c.whose != Whose::owners; }
+// Nothing was executed for whoever had the key, and nothing is owed: anybody may have it.
+bool free(const Case& c) {
+  return c.status == Status::failed_retryable && !dead_letter(c) && c.whose == Whose::others;
+}
+bool asked_again(const Case& c) { return c.own && c.outside; }
 bool tombstones(const Case& c) {
   return c.expired_then == WhenExpired::tombstone || c.expired_today == WhenExpired::tombstone;
 }
@@ -107,6 +119,11 @@ constexpr std::array table{
     Row{"finished past retention",
         [](const Case& c) { return finished(c) && !dead_letter(c) && past_retention(c); },
         Does::new_life},
+    Row{"any but a free one, other credentials",
+        [](const Case& c) { return strange(c) && !free(c); }, Does::unproven},
+    Row{"free, other credentials and another fingerprint",
+        [](const Case& c) { return strange(c) && c.meaning == Meaning::other && !asked_again(c); },
+        Does::new_life},
     Row{"any, other fingerprint", [](const Case& c) { return c.meaning == Meaning::other; },
         Does::misuse},
     Row{"completed", [](const Case& c) { return c.status == Status::completed; }, Does::replay},
@@ -120,7 +137,7 @@ constexpr std::array table{
         [](const Case& c) { return lapsed(c, OnLeaseExpiry::unknown); }, Does::doubt},
     Row{"in_progress, lease over, or failed_retryable, of a client that asks again",
         [](const Case& c) {
-          return c.own && c.outside && (running(c) || c.status == Status::failed_retryable);
+          return asked_again(c) && (running(c) || c.status == Status::failed_retryable);
         },
         Does::spent},
     Row{"in_progress, lease over, retry",
@@ -179,7 +196,8 @@ Scene scene_of(const Case& c) {
   scene.record.owner.text = c.own ? "us" : "them";
   scene.record.state = state_in(c, now);
   scene.record.attempt = 3;
-  scene.record.recovery_point = "charged";
+  scene.record.recovery_point = c.whose == Whose::others ? "" : "charged";
+  scene.record.policy.credentials = "alice";
   scene.record.policy.mode = c.mode_then;
   scene.record.policy.on_lease_expiry = c.on_lease_expiry;
   scene.record.policy.expired = c.expired_then;
@@ -187,6 +205,7 @@ Scene scene_of(const Case& c) {
   scene.record.expires_at = at(c.retention, now);
 
   scene.request = a_request();
+  scene.request.credentials = c.whose == Whose::owners ? "alice" : "bob";
   scene.request.meant_then = [](const Fingerprint&, const FingerprintRules&) { return false; };
   if (c.meaning == Meaning::same) return scene;
   scene.request.fingerprint.text = "2.new-secret.abc";
@@ -226,8 +245,10 @@ void expect_taken_over(const Scene& s, const Verdict& verdict) {
   expected.attempt += 1;
   expected.policy = s.today;
   expected.policy.fingerprint = s.record.policy.fingerprint;  // they made the stored hash
+  expected.policy.credentials = s.request.credentials;        // it is whoever's has it now
   // At a recovery point, under the rule that it is resumed: it goes on being resumed.
-  if (s.record.policy.on_lease_expiry == OnLeaseExpiry::resume) {
+  if (!s.record.recovery_point.empty() &&
+      s.record.policy.on_lease_expiry == OnLeaseExpiry::resume) {
     expected.policy.on_lease_expiry = OnLeaseExpiry::resume;
   }
   expected.expires_at = s.attempt.now + s.today.retention;
@@ -264,6 +285,7 @@ void expect_row(const Row& row, const Scene& s, const Case& c, const Verdict& ve
   switch (row.does) {
     case Does::gone: return expect_answer(verdict, Gone{});
     case Does::new_life: return expect_new_life(s, verdict);
+    case Does::unproven: return expect_answer(verdict, Unproven{});
     case Does::misuse: return expect_answer(verdict, Misuse{});
     case Does::replay: return expect_answer(verdict, Replay{a_stored_response()});
     case Does::own_claim: return expect_own_claim(s, c, verdict);
@@ -291,11 +313,15 @@ std::string_view broken_promise(const Scene& s, const Case& c, const Verdict& ve
   if (broken_invariant(after)) return "breaks an invariant of the record";
   if (after.owner != s.record.owner && after.fence <= s.record.fence) return "new owner, old fence";
   if (!new_life && after.fence.number > s.record.fence.number + 1) return "fence raised twice";
-  if (new_life && !over) return "a new life before the old one was over";
+  const bool rebound = after.policy.credentials != s.record.policy.credentials;
+  const bool let_go = strange(c) && free(c);
+  if (rebound && !over && c.status != Status::failed_retryable) return "taken from its client";
+  if (new_life && !over && !let_go) return "a new life before the old one was over";
   if (gone && !over && c.status != Status::expired) return "gone before it was over";
   if (c.status == Status::unknown && (executes || writes)) return "unknown left without resolve";
   if (c.status == Status::completed && !over && (executes || writes)) return "completed changed";
-  if (c.meaning == Meaning::other && !over && (executes || writes)) return "misuse had an effect";
+  if (c.meaning == Meaning::other && !over && !let_go && (executes || writes))
+    return "misuse had an effect";
   const bool silent = c.outside && running(c) && lease_over(c);
   if (silent && executes && after.fence == s.record.fence) return "granted again in silence";
   const bool by_time = !c.clock_trusted && !c.own && c.status != Status::failed_retryable;
@@ -420,6 +446,29 @@ TEST(Decide, ATakeoverFromTheBeginningTakesTheRouteOfWhoeverBegins) {
 }
 
 // Where nobody chose how callers are told apart.
+// A service's 401 to a stranger, or to an old token: nothing was executed, and the key is nobody's.
+TEST(Decide, AReleasedKeyIsBoundToWhoeverTakesItNext) {
+  Request stranger = a_request();
+  stranger.credentials = "stranger";
+  Request owner = a_request();
+  owner.credentials = "owner";
+  const Attempt attempt{.owner = Owner{"us"}, .now = some_time()};
+  const Record first = first_record(stranger, Policy{}, attempt);
+  const Record released = testing::in_state(first, Status::failed_retryable, some_time());
+  const Verdict taken = decide(released, owner, Policy{}, attempt);
+  EXPECT_EQ(taken.decision, Decision{Execute{}});
+  EXPECT_EQ(taken.next->policy.credentials, "owner");
+  EXPECT_EQ(taken.next->created_at, released.created_at) << "what is known of it stays";
+  owner.fingerprint.text = "1.-.another";  // the stranger's request was not the owner's
+  const Verdict anew = decide(released, owner, Policy{}, attempt);
+  EXPECT_EQ(anew.decision, Decision{Execute{}});
+  EXPECT_EQ(anew.next->policy.credentials, "owner");
+  EXPECT_EQ(anew.next->fingerprint, owner.fingerprint);
+  EXPECT_GT(anew.next->fence, released.fence);
+  // From then on it is the owner's.
+  EXPECT_EQ(decide(*anew.next, stranger, Policy{}, attempt).decision, Decision{Unproven{}});
+}
+
 TEST(Decide, WhoeverBringsOtherCredentialsIsNeitherToldNorExecuted) {
   Request alice = a_request();
   alice.credentials = "alice";
@@ -428,7 +477,7 @@ TEST(Decide, WhoeverBringsOtherCredentialsIsNeitherToldNorExecuted) {
   const Attempt attempt{.owner = Owner{"us"}, .now = some_time()};
   const Record first = first_record(alice, Policy{}, attempt);
   for (const auto& [status, name] : Names<Status>::table) {
-    if (status == Status::expired) continue;
+    if (status == Status::expired || status == Status::failed_retryable) continue;
     const Record record = testing::in_state(first, status, some_time());
     const Verdict verdict = decide(record, bob, Policy{}, attempt);
     EXPECT_EQ(verdict.decision, Decision{Unproven{}}) << name;

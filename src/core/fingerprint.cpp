@@ -17,6 +17,9 @@ constexpr std::string_view domain = "pawl-fingerprint";
 constexpr std::string_view no_secret = "-";
 constexpr std::string_view blanks = " \t";
 constexpr std::size_t hash_characters = 64;
+// Of forms, and of multipart bodies that cannot be read as parts. Version 1 took different bodies
+// for one: what was stored so still verifies so.
+constexpr int form_version = 3;
 
 // What was hashed of a body. `extent` keeps a selection apart from a body that happens to look like
 // one.
@@ -24,6 +27,7 @@ struct Body {
   std::string_view extent;
   std::string canonical;
   int version = fingerprint_version;
+  std::string type = {};  // where it is not the media type that is hashed
 };
 
 char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
@@ -97,10 +101,23 @@ Body selection(const json::Value& document, const FingerprintRules& rules) {
   return body;
 }
 
-// `parts`: whether what is in parts is read as such; version 1 took it as bytes.
+std::string_view trimmed(std::string_view text) {
+  const auto begin = text.find_first_not_of(blanks);
+  return begin == text.npos ? std::string_view()
+                            : text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
+}
+
+Body form_body(std::string_view body) {
+  std::optional<std::string> pairs = ordered_form(body);
+  // The extent keeps bytes apart from pairs that happen to look like them.
+  if (!pairs) return {.extent = "bytes", .canonical = std::string(body), .version = form_version};
+  return {.extent = "whole", .canonical = std::move(*pairs), .version = form_version};
+}
+
+// `newest`: the version under which it is read. Version 1 took what is in parts as bytes.
 Expected<Body, json::Error> canonical_body(const RequestContent& content,
                                            std::string_view media_type,
-                                           const FingerprintRules& rules, bool parts) {
+                                           const FingerprintRules& rules, int newest) {
   const std::string_view body = content.body;
   if (!body.empty() && is_json_type(media_type)) {
     const auto document = json::read(body);
@@ -110,10 +127,12 @@ Expected<Body, json::Error> canonical_body(const RequestContent& content,
   }
   Body whole{.extent = "whole", .canonical = {}, .version = fingerprint_version};
   if (media_type == "application/x-www-form-urlencoded") {
+    if (newest >= form_version) return form_body(body);
     whole.canonical = canonical_form(body);
     return whole;
   }
-  if (parts && media_type.starts_with("multipart/")) {
+  const bool multipart = media_type.starts_with("multipart/");
+  if (multipart && newest >= multipart_fingerprint_version) {
     if (const auto read = read_multipart(content.content_type, body)) {
       return Body{.extent = "parts",
                   .canonical = canonical_multipart(*read),
@@ -121,6 +140,11 @@ Expected<Body, json::Error> canonical_body(const RequestContent& content,
     }
   }
   whole.canonical = std::string(body);
+  // Which parts the bytes are is for the boundary to say.
+  if (multipart && newest >= form_version && !body.empty()) {
+    whole.version = form_version;
+    whole.type = trimmed(content.content_type);
+  }
   return whole;
 }
 
@@ -153,11 +177,12 @@ std::string hashed_bytes(const RequestContent& content, std::string_view media_t
 Expected<Fingerprinted, json::Error> fingerprint_under(const RequestContent& content,
                                                        const FingerprintRules& rules,
                                                        const FingerprintSecret* secret,
-                                                       bool parts = true) {
+                                                       int newest = form_version) {
   const std::string media_type = media_type_of(content.content_type);
-  Expected<Body, json::Error> body = canonical_body(content, media_type, rules, parts);
+  Expected<Body, json::Error> body = canonical_body(content, media_type, rules, newest);
   if (!body) return Unexpected{body.error()};
-  const std::string bytes = hashed_bytes(content, media_type, *body);
+  const std::string bytes =
+      hashed_bytes(content, body->type.empty() ? media_type : body->type, *body);
   const Digest digest = secret != nullptr ? hmac_sha256(secret->bytes, bytes) : sha256(bytes);
 
   std::string text = std::to_string(body->version);
@@ -196,15 +221,16 @@ bool matches(const Fingerprint& stored, const RequestContent& content,
              const FingerprintRules& rules_then, const FingerprintSecrets& secrets) {
   const auto names = names_in(stored.text);
   if (!names) return false;
-  const bool parts = names->version == std::to_string(multipart_fingerprint_version);
-  if (!parts && names->version != std::to_string(fingerprint_version)) return false;
+  int version = form_version;
+  while (version >= fingerprint_version && names->version != std::to_string(version)) --version;
+  if (version < fingerprint_version) return false;
   const FingerprintSecret* secret = nullptr;
   if (names->secret_id != no_secret) {
     const auto known = std::ranges::find(secrets, names->secret_id, &FingerprintSecret::id);
     if (known == secrets.end()) return false;
     secret = &*known;
   }
-  const auto expected = fingerprint_under(content, rules_then, secret, parts);
+  const auto expected = fingerprint_under(content, rules_then, secret, version);
   return expected && equal_constant_time(expected->fingerprint.text, stored.text);
 }
 

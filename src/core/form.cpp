@@ -53,6 +53,25 @@ void append_encoded(std::string& into, std::string_view text) {
   }
 }
 
+bool is_doubtful(std::string_view body) {
+  for (std::size_t at = 0; at < body.size(); ++at) {
+    if (body[at] == ';') return true;
+    if (body[at] == '%' && !percent_decoded(body.substr(at + 1, 2))) return true;
+  }
+  return false;
+}
+
+// What a name is part of: Rack and PHP put a[], a[x] and a into one; some frameworks read names
+// without case, PHP takes '.' and ' ' for '_'.
+std::string root_of(std::string_view name) {
+  std::string root(name.substr(0, name.find('[')));
+  std::ranges::transform(root, root.begin(), [](char c) {
+    if (c == '.' || c == ' ') return '_';
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return root;
+}
+
 }  // namespace
 
 FormPairs decode_form(std::string_view body) {
@@ -79,6 +98,35 @@ std::string canonical_form(std::string_view body) {
     append_encoded(text, name);
     text.push_back('=');
     append_encoded(text, value);
+  }
+  return text;
+}
+
+std::optional<std::string> ordered_form(std::string_view body) {
+  if (is_doubtful(body)) return std::nullopt;
+  struct Piece {
+    std::string root;
+    std::string text;
+  };
+  std::vector<Piece> pieces;
+  while (!body.empty()) {
+    const std::size_t end = std::min(body.find('&'), body.size());
+    const std::string_view piece = body.substr(0, end);
+    body.remove_prefix(std::min(end + 1, body.size()));
+    if (piece.empty()) continue;
+    const std::size_t name_end = std::min(piece.find('='), piece.size());
+    const std::string name = decode(piece.substr(0, name_end));
+    Piece& added = pieces.emplace_back(root_of(name), std::string());
+    append_encoded(added.text, name);
+    if (name_end == piece.size()) continue;
+    added.text.push_back('=');
+    append_encoded(added.text, decode(piece.substr(name_end + 1)));
+  }
+  std::ranges::stable_sort(pieces, {}, &Piece::root);
+  std::string text;
+  for (const Piece& piece : pieces) {
+    if (!text.empty()) text.push_back('&');
+    text += piece.text;
   }
   return text;
 }

@@ -49,8 +49,8 @@ bool is_not_yet(const Response& response) {
 // time, is another server's, will not risk a replay, or has no time now.
 bool is_refusal(const Response& response) {
   switch (response.status) {
+    case 408: return !mutant(Mutant::unasked_408_is_an_answer);
     case 401:
-    case 408:
     case 421:
     case 425:
     case 429: return true;

@@ -135,6 +135,29 @@ TEST(Faults, AReservationNobodyAcknowledgedIsReleasedLater) {
   EXPECT_EQ(world.upstream.charges(), 1);
 }
 
+// The answer came after a pause longer than the lease, and the lease could not be had anew.
+TEST(Faults, AReservationThatIsKnownToBeThereAndCannotBeUsedIsReleasedToo) {
+  World world;
+  bool stopped = false;
+  memory::MemoryStore store([&] {
+    const Instant shown = world.clock.wall();
+    if (stopped) world.clock.advance(1min);  // the process, with the answer on its way
+    return shown;
+  });
+  FaultStore faulty(store, {.call = 2, .times = 1, .fault = Fault::unavailable});
+  Engine node = world.node(faulty);
+  ASSERT_TRUE(run(node.sync_time()));
+  stopped = true;
+  const Guarded guarded = world.pay(node);
+  stopped = false;
+  ASSERT_TRUE(std::holds_alternative<Unreserved>(guarded));
+  ASSERT_TRUE(run(node.release_orphans()));
+  const Request request = testing::a_request();
+  const StoreResult<std::optional<Record>> found = run(store.find(request.scope, request.key));
+  ASSERT_TRUE(found && *found);
+  EXPECT_EQ(status_of(**found), Status::failed_retryable);
+}
+
 TEST(Faults, ATakeoverThatArrivesLateIsReleasedToo) {
   World world;
   Engine healthy = world.node();

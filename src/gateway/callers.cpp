@@ -1,5 +1,7 @@
 #include "src/gateway/callers.hpp"
 
+#include <array>
+
 #include "pawl/core/check.hpp"
 #include "pawl/core/sha256.hpp"
 
@@ -7,6 +9,10 @@ namespace pawl::gateway {
 namespace {
 
 constexpr std::string_view bearer = "Bearer ";
+
+// What credentials usually come in. A record's digest is over those that were sent, in this order.
+constexpr std::array<std::string_view, 6> usual_credentials{
+    "Authorization", "Cookie", "X-Api-Key", "Api-Key", "X-Auth-Token", "Proxy-Authorization"};
 
 // '|' parts a caller from a route, so it stands for nothing else. What a header cannot carry as it
 // is goes as %XX: a service gets its scope in one (Pawl-Scope).
@@ -29,7 +35,11 @@ std::string escaped(std::string_view text) {
 }  // namespace
 
 Callers::Callers(const config::Caller& config)
-    : chosen_(config.from.has_value()), from_(config.from.value_or(config::CallerFrom::single)) {
+    : chosen_(config.from.has_value()),
+      from_(config.from.value_or(config::CallerFrom::single)),
+      credential_headers_(usual_credentials.begin(), usual_credentials.end()) {
+  credential_headers_.insert(credential_headers_.end(), config.credential_headers.begin(),
+                             config.credential_headers.end());
   if (from_ == config::CallerFrom::single) return;
   PAWL_CHECK(from_ == config::CallerFrom::api_key);  // check_ready_to_serve saw to it
   header_ = config.header.empty() ? "Authorization" : config.header;

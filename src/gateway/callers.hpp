@@ -1,11 +1,11 @@
 // Who is asking: the scope of a request, from its credentials and never from its body.
 #pragma once
 
-#include <array>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "pawl/core/key.hpp"
 #include "src/config/config.hpp"
@@ -20,6 +20,11 @@ class Callers {
   // credentials that used it first.
   [[nodiscard]] bool chosen() const { return chosen_; }
 
+  // Where nobody is chosen: the headers that credentials come in, as they are counted.
+  [[nodiscard]] const std::vector<std::string>& credential_headers() const {
+    return credential_headers_;
+  }
+
   // The header whose value `caller_of` wants; empty: none.
   [[nodiscard]] const std::string& header() const { return header_; }
 
@@ -30,12 +35,10 @@ class Callers {
  private:
   bool chosen_;
   config::CallerFrom from_;
+  std::vector<std::string> credential_headers_;
   std::string header_;
   std::map<std::string, std::string, std::less<>> scope_by_hash_;
 };
-
-// The headers that credentials come in where nobody said which they are.
-inline constexpr std::array<std::string_view, 2> credential_headers{"Authorization", "Cookie"};
 
 // The digest that a record keeps of a client's credentials: of no use with another key, nor to find
 // one client's records by.

@@ -4,6 +4,7 @@
 
 #include "src/adapters/http/forwarding.hpp"
 #include "src/adapters/http/syntax.hpp"
+#include "src/gateway/answer_options.hpp"
 #include "src/gateway/key_path.hpp"
 #include "src/gateway/passage.hpp"
 
@@ -14,6 +15,12 @@ constexpr std::size_t request_id_bytes = 24;
 
 std::string new_request_id(Entropy& entropy) {
   return "req_" + entropy.new_owner().text.substr(0, request_id_bytes);
+}
+
+// A source that has no URL only tells, when it likes.
+bool is_asked(const config::Config& config, const std::string& source) {
+  const auto found = std::ranges::find(config.sources, source, &config::Source::name);
+  return !source.empty() && found != config.sources.end() && !found->url.empty();
 }
 
 bool is_safe_to_repeat(std::string_view method) { return method != "POST" && method != "PATCH"; }
@@ -109,7 +116,7 @@ Dialect Gateway::Passage::dialect() const {
   dialect.request_id = request_id;
   const bool may_accept = policy.in_flight == WhenInFlight::accepted || policy.mode == Mode::async;
   if (may_accept) dialect.status_url = status_url(key, route);
-  dialect.source_is_asked = !policy.reconcile.empty();
+  dialect.source_is_asked = source_is_asked;
   return dialect;
 }
 
@@ -135,7 +142,8 @@ Response Gateway::refused(const http::Refusal& refusal) {
   Dialect dialect;
   dialect.profile = shared_.config.policy.profile;
   dialect.request_id = new_request_id(entropy_);
-  const ProblemDetails details{refusal.problem, refusal.detail, refusal.status, std::nullopt};
+  ProblemDetails details{refusal.problem, refusal.detail, refusal.status, std::nullopt};
+  if (refusal.problem == Problem::overloaded) details.retry_after = overload_retry_after;
   Response response = render_problem(details, dialect);
   LogLine line;
   line.request_id = dialect.request_id;
@@ -145,6 +153,10 @@ Response Gateway::refused(const http::Refusal& refusal) {
   line.trouble = refusal.detail;
   shared_.log.write(line);
   return response;
+}
+
+void Gateway::failed(std::string_view why) {
+  shared_.log.say("warning", "a connection was given up: " + std::string(why));
 }
 
 std::optional<ProblemDetails> Gateway::check_message(const Passage& passage, bool disputed) const {
@@ -160,11 +172,11 @@ std::optional<ProblemDetails> Gateway::check_message(const Passage& passage, boo
   if (head.path.starts_with(own_prefix)) return std::nullopt;
   const bool reads = changes_nothing(head.method);
   if ((!disputed || reads) && config::is_plainly_canonical(head.path)) return std::nullopt;
-  const std::string canonical = config::canonical_path(head.path);
-  if ((disputed && !reads) || canonical.starts_with(own_prefix)) {
+  if ((disputed && !reads) || config::may_be_under(head.path, own_prefix)) {
     return ProblemDetails{Problem::bad_request,
                           "The path is another spelling of one that has rules of its own: send it "
-                          "without doubled or final slashes, escapes of them, and parameters.",
+                          "without doubled or final slashes, escapes of them or of ? and #, and "
+                          "parameters.",
                           {},
                           {}};
   }
@@ -175,7 +187,9 @@ Task<void> Gateway::handle(http::ClientRequest& request) {
   const http::RequestHead& head = request.head;
   const bool is_key_call = key_call_in(head.method, head.path).has_value();
   const RouteMatch match = shared_.routes.find(head.method, head.path);
-  Passage passage(request, is_key_call ? shared_.key_api : match.route, clock_.now());
+  Passage passage(request, is_key_call ? shared_.key_api : match.route, clock_.now(),
+                  shared_.memory);
+  passage.source_is_asked = is_asked(shared_.config, passage.policy.reconcile);
   passage.line.client = request.client;
   passage.line.method = head.method;
   passage.line.path = loggable_path(head.path);
@@ -230,6 +244,8 @@ Task<void> Gateway::pass(Passage& passage, http::PassWatch* watch) {
   }
   options.pseudonym = shared_.pseudonym;
   options.request_id = id_of(passage);
+  const std::string sender = sender_of(passage);
+  options.sender = sender;
   http::Passed passed = co_await http::pass_through(passage.request, others_, options);
   passage.line.status = passed.status;
   passage.line.evidence = to_text(passed.evidence);

@@ -58,12 +58,15 @@ std::vector<Line> history(const KeyFacts& facts) {
   for (const WebhookEvent& event : facts.events) {
     std::string text = "webhook of " + event.source + ": event " + event.id + ", ";
     text += event.is_final ? "final" : "pending";
+    if (event.declined) text += ", declined";
     text += event.applied_as.empty() ? "" : ", " + event.applied_as;
     lines.push_back({event.received_at, std::move(text)});
   }
   std::ranges::stable_sort(lines, {}, &Line::at);
   return lines;
 }
+
+std::string times(int count) { return count == 1 ? "once" : std::to_string(count) + " times"; }
 
 // Never that the key is new: whoever asks is about to decide whether to pay again.
 std::string no_record(const KeyFacts& facts, const KeyPlace& place) {
@@ -115,11 +118,11 @@ std::string key_story(const KeyFacts& facts) {
   } else {
     text += no_record(facts, place);
   }
-  if (facts.about) {
-    text += "Asked about " + std::to_string(facts.about->attempts) + " times" +
-            (facts.about->source.empty() ? ""
-                                         : " (source \"" + printable(facts.about->source) + "\")") +
-            ".\n";
+  if (facts.about && facts.about->source.empty()) {
+    text += "Nobody was asked about it: its route names no source.\n";
+  } else if (facts.about) {
+    text += "Asked about " + times(facts.about->attempts) + " (source \"" +
+            printable(facts.about->source) + "\").\n";
   }
   for (const LateEvidence& each : facts.evidence) {
     text += "An earlier owner (attempt " + std::to_string(each.attempt) + ", fence " +
@@ -214,7 +217,7 @@ std::string key_list(const std::vector<ListedKey>& keys, Instant now) {
     if (!key.last_error.empty()) text += ": " + printable(key.last_error);
     text += "\n";
     if (key.state) {
-      text += "    asked about " + std::to_string(key.attempts) + " times, last: " +
+      text += "    looked into " + times(key.attempts) + ", last: " +
               (key.last_result.empty() ? "no answer yet" : printable(key.last_result)) +
               (*key.state == CaseState::dead ? "; a dead letter" : "") + "\n";
     }

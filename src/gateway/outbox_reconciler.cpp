@@ -1,7 +1,7 @@
 #include "src/gateway/outbox_reconciler.hpp"
 
-#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -20,6 +20,10 @@ constexpr Duration look_every = 1s;
 constexpr Duration beyond_timeout = 30s;  // for what comes before and after the question itself
 constexpr int rows_per_look_max = 50;
 
+void rethrow(std::exception_ptr failure) {
+  if (failure) std::rethrow_exception(failure);
+}
+
 Response as_response(const StoredResponse& stored) {
   return {.status = stored.status, .headers = stored.headers, .body = stored.body.value_or("")};
 }
@@ -27,7 +31,7 @@ Response as_response(const StoredResponse& stored) {
 }  // namespace
 
 OutboxReconciler::OutboxReconciler(OutboxInquiries world, net::any_io_executor executor)
-    : world_(std::move(world)), idle_(executor), executor_(executor) {
+    : world_(std::move(world)), executor_(executor) {
   for (const config::Source& source : world_.config.sources) {
     if (source.url.empty()) continue;
     pools_[source.name] =
@@ -38,24 +42,29 @@ OutboxReconciler::OutboxReconciler(OutboxInquiries world, net::any_io_executor e
 void OutboxReconciler::stop() {
   net::post(executor_, [this] {
     stopped_ = true;
-    idle_.cancel();
+    for (net::steady_timer& idle : idle_) idle.cancel();
   });
 }
 
 Task<void> OutboxReconciler::run() {
+  for (const config::Source& source : world_.config.sources) {
+    net::co_spawn(executor_, ask(source, idle_.emplace_back(executor_)), rethrow);
+  }
+  co_return;
+}
+
+Task<void> OutboxReconciler::ask(const config::Source& source, net::steady_timer& idle) {
+  const auto pool = pools_.find(source.name);
   while (!stopped_) {
-    looking_ = true;
+    ++looking_;
     for (const config::Destination& to : world_.config.destinations) {
-      const auto& sources = world_.config.sources;
-      const auto source = std::ranges::find(sources, to.reconcile, &config::Source::name);
-      if (to.reconcile.empty() || source == sources.end()) continue;
-      co_await look_at(to, *source);
+      if (!to.reconcile.empty() && to.reconcile == source.name) co_await look_at(to, source);
     }
-    for (auto& [name, pool] : pools_) pool->prune();
-    looking_ = false;
+    if (pool != pools_.end()) pool->second->prune();
+    --looking_;
     if (stopped_) co_return;
-    idle_.expires_after(look_every);
-    co_await idle_.async_wait(net::as_tuple(net::use_awaitable));
+    idle.expires_after(look_every);
+    co_await idle.async_wait(net::as_tuple(net::use_awaitable));
   }
 }
 
@@ -65,7 +74,8 @@ void OutboxReconciler::trouble(const std::string& what) {
   if (!what.empty()) world_.log.say("warning", "outbox: reconciliation: " + what);
 }
 
-// One after the other: they are few, and a source that is slow is not asked faster by more.
+// One after the other: they are few, and a source that is slow is not asked faster by more. Rows of
+// other sources do not wait for it.
 Task<void> OutboxReconciler::look_at(const config::Destination& to, const config::Source& source) {
   for (int i = 0; i < rows_per_look_max && !stopped_; ++i) {
     OutboxClaim claim;
@@ -112,16 +122,18 @@ Task<bool> OutboxReconciler::settle_by_event(Inquiry& inquiry) {
     if (event.source != inquiry.source.name) continue;
     // Told before the call that is in doubt was made: it is about an earlier one.
     const bool earlier = row.first_sent_at && event.received_at < *row.first_sent_at;
-    if (earlier && !reconcile::is_success(event.response.status)) continue;
+    const reconcile::KeptEvent each{event.is_final, event.happened_at, event.received_at,
+                                    event.response.status, event.declined};
+    if (earlier && !reconcile::is_success(each)) continue;
     told.push_back(event);
-    kept.push_back({event.is_final, event.happened_at, event.received_at, event.response.status});
+    kept.push_back(each);
   }
   const reconcile::AttemptSeen attempt{row.created_at, row.attempt, std::nullopt};
   const std::optional<std::size_t> best = reconcile::decisive(kept, attempt);
   if (!best) co_return false;
   const WebhookEvent& event = told[*best];
   OutboxRow next =
-      reconcile::is_success(event.response.status)
+      reconcile::is_success(kept[*best])
           ? found_happened(row, as_response(event.response), inquiry.to.rules, now(inquiry))
           : found_refused(row, event.response.status);
   std::string reason = "its webhook event " + event.id + " says so";
@@ -138,6 +150,10 @@ Task<bool> OutboxReconciler::settle_by_asking(Inquiry& inquiry) {
   const OutboxRow& row = inquiry.row;
   if (inquiry.source.url.empty()) {
     inquiry.heard = "no webhook event so far";
+    co_return false;
+  }
+  if (reconcile::mentions(inquiry.source.target, "resource_id") && row.provider_id.empty()) {
+    inquiry.heard = "the source is asked by {resource_id}, and the row has no provider id";
     co_return false;
   }
   const reconcile::Subject subject{row.key.text, row.scope.text, row.provider_id, row.derived_key};
@@ -164,7 +180,7 @@ Task<bool> OutboxReconciler::settle_by_asking(Inquiry& inquiry) {
   const reconcile::Judgement judgement =
       reconcile::judge(inquiry.source.rules, answer->response, subject, SettleOptions{});
   if (const auto* found = std::get_if<reconcile::Found>(&judgement)) {
-    const bool happened = reconcile::is_success(found->response.status);
+    const bool happened = found->happened;
     const Instant quiet = *row.doubted_at + inquiry.source.patience.visibility_window;
     if (!happened && inquiry.asked_at < quiet) {
       inquiry.heard = "a refusal that may be an earlier call's";

@@ -56,8 +56,7 @@ Task<void> Gateway::answer_own(Passage& passage) {
     response = plain_problem(404, "Not Found");
   }
   name_answer(passage, response);
-  passage.line.status = response.status;
-  co_await request.answer(response);
+  co_await deliver(passage, std::move(response));
 }
 
 // Never "no such key" of one that the store may have forgotten: whoever asks may be about to pay.
@@ -79,6 +78,7 @@ Task<Response> Gateway::key_state(Passage& passage, std::string_view escaped_key
   if (route_name) route = shared_.routes.named(*route_name);
   if (route == nullptr) co_return plain_problem(404, "No such route");
   Scope scope = scope_of(*caller, *route);
+  std::optional<double> per_second = shared_.routes.lookups_per_second(*route);
   const std::optional<std::string> api = query_value(head.query, "api");
   if (api && *api != "true") {
     ProblemDetails wrong{Problem::bad_request, "api must be true, or left out.", {}, {}};
@@ -87,7 +87,7 @@ Task<Response> Gateway::key_state(Passage& passage, std::string_view escaped_key
   if (api) {
     if (std::optional<Response> refusal = refuse_caller(*caller)) co_return std::move(*refusal);
     scope = api_scope_of(*caller);
-    route = &shared_.key_api;
+    per_second = shared_.key_api.policy.lookups_per_second;
   }
   const Key key{unescaped(escaped_key)};
   if (!could_be_key(key)) co_return plain_problem(404, "No such key");
@@ -96,10 +96,12 @@ Task<Response> Gateway::key_state(Passage& passage, std::string_view escaped_key
   passage.scope = scope;
   passage.key = key;
   note_credentials(passage);
-  if (!shared_.limits.may_look_up(scope, route->policy, clock_.now())) {
+  if (!shared_.limits.may_look_up(scope, per_second, clock_.now())) {
     ProblemDetails limited{Problem::rate_limited, "", {}, std::chrono::seconds(1)};
     co_return problem(passage, std::move(limited));
   }
+  const bool has_room = co_await admit(passage, 0);
+  if (!has_room) co_return overloaded(passage);
   const StoreResult<std::optional<Record>> found = co_await store_.find(scope, key);
   if (!found) {
     ProblemDetails away{Problem::store_unavailable, "", {}, Breaker::retry_after};

@@ -70,7 +70,7 @@ std::string why_unknown(const Record& record) {
            ", and its route holds refusals (on_refusal = \"hold\").";
   }
   if (record.last_error.starts_with("sent")) return "It was sent, and no whole answer came.";
-  if (record.last_error == "lease-expired") {
+  if (record.last_error.starts_with("lease-expired")) {
     return "Its owner fell silent before it had said what became of it.";
   }
   return "";

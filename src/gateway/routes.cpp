@@ -94,19 +94,42 @@ RouteMatch Routes::find(std::string_view method, std::string_view path) const {
   if (patterns_.empty() || !path.starts_with('/')) return {fallback_, false};
   const config::Route& as_sent = find_as_sent(method, path);
   if (plainly_canonical_ && config::is_plainly_canonical(path)) return {as_sent, false};
-  const std::string canonical = config::canonical_path(path);
+  const config::Route& route = find_canonical(method, config::canonical_path(path));
+  if (&route != &as_sent) return {route, true};
+  const std::optional<std::vector<std::string>> others = config::other_readings(path);
+  const bool disputed = !others || std::ranges::any_of(*others, [&](const std::string& other) {
+    return &find_canonical(method, other) != &route;
+  });
+  return {route, disputed};
+}
+
+const config::Route& Routes::find_canonical(std::string_view method,
+                                            std::string_view canonical) const {
   const auto found = std::ranges::find_if(patterns_, [&](const Pattern& pattern) {
     const config::Route& route = *pattern.route;
     return (route.method == "*" || route.method == method) &&
            config::fits(pattern.canonical, canonical);
   });
-  const config::Route& route = found == patterns_.end() ? fallback_ : *found->route;
-  return {route, &route != &as_sent};
+  return found == patterns_.end() ? fallback_ : *found->route;
+}
 }
 
 const config::Route* Routes::named(std::string_view name) const {
   const auto found = std::ranges::find(routes_, name, &config::Route::name);
   return found == routes_.end() ? nullptr : &*found;
+}
+
+std::optional<double> Routes::lookups_per_second(const config::Route& route) const {
+  std::optional<double> least = route.policy.lookups_per_second;
+  if (route.policy.key_scope == config::KeyScope::caller_route) return least;
+  const auto consider = [&least](const config::RoutePolicy& policy) {
+    const std::optional<double> rate = policy.lookups_per_second;
+    if (policy.key_scope == config::KeyScope::caller_route || !rate) return;
+    least = std::min(least.value_or(*rate), *rate);
+  };
+  consider(fallback_.policy);
+  for (const config::Route& each : routes_) consider(each.policy);
+  return least;
 }
 
 config::Route key_api_route(const config::Config& config) {

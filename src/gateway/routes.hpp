@@ -1,6 +1,7 @@
 // Which policy a request falls under.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +13,9 @@ namespace pawl::gateway {
 
 struct RouteMatch {
   const config::Route& route;
-  bool disputed = false;  // as sent, the path would have another route: it changes nothing safely
+  // As sent, or as somebody on the way may read it, the path would have another route: only what
+  // changes nothing is safe.
+  bool disputed = false;
 };
 
 // First match wins, by the canonical path. As sent, a path is compared byte by byte, except that an
@@ -24,6 +27,10 @@ class Routes {
   // The route, or one named "default" with the policy of [policy].
   [[nodiscard]] RouteMatch find(std::string_view method, std::string_view path) const;
   [[nodiscard]] const config::Route* named(std::string_view name) const;
+  // How often one caller may ask for keys of this route: where its keys are the caller's, the least
+  // that any route with such keys allows, since it is asked for the same keys by any of their
+  // names.
+  [[nodiscard]] std::optional<double> lookups_per_second(const config::Route& route) const;
   [[nodiscard]] const config::Route& fallback() const { return fallback_; }
 
  private:
@@ -36,6 +43,9 @@ class Routes {
 
   [[nodiscard]] const config::Route& find_as_sent(std::string_view method,
                                                   std::string_view path) const;
+
+  [[nodiscard]] const config::Route& find_canonical(std::string_view method,
+                                                    std::string_view canonical) const;
 
   const std::vector<config::Route>& routes_;
   std::vector<Pattern> patterns_;

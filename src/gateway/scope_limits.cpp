@@ -77,7 +77,8 @@ ScopeLimits::Start ScopeLimits::start_work(Usage& usage, const config::RoutePoli
   const bool full =
       policy.active_keys && usage.active() >= static_cast<std::int64_t>(*policy.active_keys);
   if (full) return {Verdict::too_many, 0};
-  if (policy.new_keys_per_second && !usage.new_keys.take(*policy.new_keys_per_second, now)) {
+  if (const std::optional<double> rate = policy.new_keys_per_second;
+      rate && !usage.new_keys[*rate].take(*rate, now)) {
     return {Verdict::too_fast, 0};
   }
   ++usage.at_work;
@@ -93,7 +94,9 @@ void ScopeLimits::finished(const Scope& scope, const config::RoutePolicy& policy
   Usage& usage = found->second;
   --usage.at_work;
   if (how != Ended::still_open) --usage.opened;
-  if (how == Ended::nothing_new && policy.new_keys_per_second) usage.new_keys.tokens += 1;
+  if (how == Ended::nothing_new && policy.new_keys_per_second) {
+    usage.new_keys[*policy.new_keys_per_second].tokens += 1;
+  }
 }
 
 void ScopeLimits::counted(const Scope& scope, std::size_t active, std::int64_t mark, BootTime now) {
@@ -123,10 +126,10 @@ bool ScopeLimits::may_leave_evidence(const Scope& scope, BootTime now) {
   return usage_of(scope, now).evidence.take(evidence_per_second, evidence_at_once, now);
 }
 
-bool ScopeLimits::may_look_up(const Scope& scope, const config::RoutePolicy& policy, BootTime now) {
-  if (!policy.lookups_per_second) return true;
+bool ScopeLimits::may_look_up(const Scope& scope, std::optional<double> per_second, BootTime now) {
+  if (!per_second) return true;
   const std::lock_guard lock(mutex_);
-  return usage_of(scope, now).lookups.take(*policy.lookups_per_second, now);
+  return usage_of(scope, now).lookups.take(*per_second, now);
 }
 
 }  // namespace pawl::gateway

@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -45,7 +47,8 @@ class ScopeLimits {
   // A worker of this node has ended what was open.
   void closed(const Scope& scope);
 
-  bool may_look_up(const Scope& scope, const config::RoutePolicy& policy, BootTime now);
+  // `per_second`: `Routes::lookups_per_second` of a route whose keys are asked for.
+  bool may_look_up(const Scope& scope, std::optional<double> per_second, BootTime now);
   // Whatever the policy: nobody needs many, and each is a row that outlives its key.
   bool may_leave_evidence(const Scope& scope, BootTime now);
 
@@ -59,7 +62,8 @@ class ScopeLimits {
     bool take(double rate, BootTime now) { return take(rate, rate < 1 ? 1 : rate, now); }
   };
   struct Usage {
-    Bucket new_keys;
+    // By rate: routes with the same one share it, and none fills the bucket of a slower one.
+    std::map<double, Bucket> new_keys;
     Bucket lookups;
     Bucket evidence;
     std::size_t at_work = 0;    // granted here and not finished

@@ -55,9 +55,8 @@ Task<void> Gateway::answer_webhook(Passage& passage) {
   std::optional<ProblemDetails> none;
   const bool read = co_await read_body(passage, std::move(none));
   if (!read) co_return;
-  const Response response = co_await take_event(passage, *source);
-  passage.line.status = response.status;
-  co_await request.answer(response);
+  Response response = co_await take_event(passage, *source);
+  co_await deliver(passage, std::move(response));
 }
 
 Task<Response> Gateway::take_event(Passage& passage, const config::Source& source) {
@@ -99,6 +98,7 @@ Task<Response> Gateway::take_event(Passage& passage, const config::Source& sourc
   kept.source = source.name;
   kept.id = event.id;
   kept.is_final = event.is_final;
+  kept.declined = event.declined;
   // The store's time at most: it must not seem to have come before the request it is about.
   kept.received_at = engine_.time().at_latest(clock_.now());
   kept.happened_at = event.happened_at.value_or(kept.received_at);

@@ -54,6 +54,41 @@ TEST_P(NotChosen, AnothersKeyIsNeitherExecutedNorReplayed) {
   EXPECT_EQ(upstream.effects(payment.key), 1U);
 }
 
+TEST_P(NotChosen, WhateverHeaderTheCredentialsComeIn) {
+  upstream.behave(Behaviour::answer(201, R"({"id":"pay_of_alice"})"));
+  ServeProcess& gateway = start({"", "", "[caller]\ncredential_headers = [\"X-Session\"]\n"});
+  for (const char* header :
+       {"X-Api-Key", "Api-Key", "X-Auth-Token", "Proxy-Authorization", "x-api-key", "X-Session"}) {
+    Post alice = payment;
+    alice.key = std::string("key-of-alice-by-") + header;
+    Post nobody = alice;
+    alice.headers.emplace_back(header, "alice");
+    Post bob = nobody;
+    bob.headers.emplace_back(header, "bob");
+    EXPECT_EQ(post(gateway.port(), alice).status, 201) << header;
+    expect_unproven(post(gateway.port(), nobody));
+    expect_unproven(post(gateway.port(), bob));
+    EXPECT_EQ(post(gateway.port(), alice).value("Idempotent-Replayed"), "true") << header;
+  }
+}
+
+TEST_P(NotChosen, AKeyThatWasRefusedIsFreeForItsOwner) {
+  ServeProcess& gateway = start();
+  for (const bool same_body : {true, false}) {
+    Post stranger = payment;
+    stranger.key += same_body ? "-same" : "-other";
+    Post alice = payment_of("alice");
+    alice.key = stranger.key;
+    if (!same_body) stranger.body = R"({"amount":7})";
+    upstream.behave(Behaviour::answer(401, "{}"));
+    EXPECT_EQ(post(gateway.port(), stranger).status, 401);
+    upstream.behave(Behaviour::answer(201, R"({"id":"pay_of_alice"})"));
+    EXPECT_EQ(post(gateway.port(), alice).status, 201) << same_body;
+    EXPECT_EQ(post(gateway.port(), alice).value("Idempotent-Replayed"), "true");
+    expect_unproven(post(gateway.port(), stranger));
+  }
+}
+
 TEST_P(NotChosen, TheKeysPageTellsAStrangerItsStatusWithoutTheResponse) {
   upstream.behave(Behaviour::answer(201, R"({"id":"pay_of_alice"})"));
   ServeProcess& gateway = start();

@@ -165,6 +165,16 @@ TEST_P(Limits, LookupsPerSecond) {
   EXPECT_EQ(post(gateway.port(), numbered(1)).status, 201);
 }
 
+TEST_P(Limits, AnotherRoutesNameIsNoWayAroundTheLookups) {
+  ServeProcess& gateway = start({.policy = "lookups_per_second = 0.001",
+                                 .top = "",
+                                 .rest = "[[route]]\nmatch = \"POST /loose\"\nname = \"loose\"\n"
+                                         "lookups_per_second = \"off\"\n"});
+  post(gateway.port(), payment);
+  EXPECT_EQ(status_of(gateway, payment.key), "completed");
+  EXPECT_EQ(get(gateway.port(), "/_pawl/v1/keys/" + payment.key + "?route=loose").status, 429);
+}
+
 PAWL_ON_EVERY_STORE(Limits);
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "testing/process.hpp"
 #include "tests/e2e/gateway_fixture.hpp"
 
 namespace pawl::e2e {
@@ -145,6 +146,45 @@ TEST_F(StartingOnSqlite, RefusesADatabaseOrSecretThatEverybodyMayWrite) {
   EXPECT_THAT(trouble({.flags = {"--upstream", upstream.url(), "--store", "sqlite:" + database},
                        .config = ""}),
               HasSubstr("run `chmod 600 " + database + "`"));
+}
+
+TEST_F(StartingOnSqlite, RefusesAConfigurationThatEverybodyMayWrite) {
+  const std::string config = folder() / "loose.toml";
+  const std::string where = folder() / "where";
+  std::ofstream(where) << "sqlite:" << (folder() / "pawl.db").string() << "\n";
+  std::ofstream(config) << "upstream = \"" << upstream.url() << "\"\nstore = \"{file:" << where
+                        << "}\"\n";
+  const auto check = [&] { return testing::run_program({PAWL_BINARY, "config", "check", config}); };
+  EXPECT_EQ(check().exit_code, 0) << check().err;
+  ::chmod(config.c_str(), 0666);
+  EXPECT_THAT(check().err, HasSubstr("run `chmod 600 " + config + "`"));
+  ::chmod(config.c_str(), 0600);
+  ::chmod(where.c_str(), 0666);
+  EXPECT_THAT(check().err, HasSubstr("run `chmod 600 " + where + "`"));
+}
+
+TEST_F(StartingOnSqlite, EveryCommandTakesItsStoreFromTheEnvironmentAndFromFiles) {
+  start().terminate();
+  std::ofstream(folder() / "where") << "sqlite:" << (folder() / "pawl.db").string() << "\n";
+  const std::string where = "{file:" + (folder() / "where").string() + "}";
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"keys", "list"},
+                                             {"outbox", "list"},
+                                             {"store", "show"},
+                                             {"observe", "report"},
+                                             {"migrate"}}) {
+    const auto run = [&](const std::string& store) {
+      std::vector<std::string> words{PAWL_BINARY};
+      words.insert(words.end(), command.begin(), command.end());
+      words.insert(words.end(), {"--store", store});
+      return testing::run_program(words);
+    };
+    const testing::Finished found = run(where);
+    EXPECT_EQ(found.exit_code, 0) << command.front() << ": " << found.err;
+    const testing::Finished missing = run("{env:PAWL_TEST_NOT_THERE}");
+    EXPECT_NE(missing.exit_code, 0) << command.front();
+    EXPECT_THAT(missing.err, HasSubstr("{env:PAWL_TEST_NOT_THERE}")) << command.front();
+  }
 }
 
 TEST_F(StartingOnSqlite, ConnectionsStayBelowTheLimitOfDescriptors) {

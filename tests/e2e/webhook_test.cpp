@@ -270,6 +270,35 @@ TEST_P(Webhooks, AnEarlierAttemptsRefusalDoesNotSettleALaterOne) {
   EXPECT_EQ(post(gateway.port(), payment).body, R"({"paid":2})");
 }
 
+// The same where declines are told as a 201: what it means is what its rule says.
+TEST_P(Webhooks, ADeclineThatIsToldAsASuccessDoesNotSettleALaterAttempt) {
+  std::string told_as_success = source();
+  const std::string refusal = "then = \"completed\"\nresponse_status = 402\n";
+  told_as_success.replace(told_as_success.find(refusal), refusal.size(),
+                          "then = \"declined\"\nresponse_status = 201\n");
+  ServeProcess& gateway =
+      start({std::string(quick) + "on_server_error = \"retry\"\n", often, told_as_success});
+  upstream.behave(Behaviour::answer(500));
+  EXPECT_EQ(post(gateway.port(), payment).status, 500);
+  lose(gateway);
+  EXPECT_EQ(tell(gateway, event("e1", "declined", 1, now_seconds() - 5)).status, 200);
+  ASSERT_TRUE(until([&] { return occurrences(on_key("show", {}).out, "not applied") == 1; }));
+  EXPECT_EQ(status_of(gateway, payment.key), "unknown") << "nobody said that it was declined";
+  // A request that was sent once has no other attempt: this is its answer, until a success is told.
+  Post once = payment;
+  once.key = "once-0123456789abcdef";
+  upstream.behave(Behaviour::hang_up());
+  EXPECT_EQ(problem_of(post(gateway.port(), once)), "outcome-unknown");
+  EXPECT_EQ(tell(gateway, event("e2", "declined", 2, 0, scope, once.key)).status, 200);
+  ASSERT_TRUE(becomes(gateway, once.key, "completed"));
+  EXPECT_EQ(post(gateway.port(), once).status, 201);
+  EXPECT_EQ(post(gateway.port(), once).body, R"({"declined":2})");
+  EXPECT_EQ(tell(gateway, event("e3", "paid", 3, 0, scope, once.key)).status, 200);
+  EXPECT_TRUE(until([&] {
+    return metric(gateway, "pawl_reconcile_total{result=\"contradicted\"}") == 1;
+  })) << "201 is stored, and it is a decline";
+}
+
 // A success from before the attempt proves that the effect is there.
 TEST_P(Webhooks, AnEarlierAttemptsSuccessSettlesALaterOne) {
   ServeProcess& gateway =

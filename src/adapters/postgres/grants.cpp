@@ -5,6 +5,7 @@
 #include "src/adapters/postgres/ask.hpp"
 #include "src/adapters/postgres/operator_session.hpp"
 #include "src/adapters/postgres/options.hpp"
+#include "src/adapters/postgres/without_password.hpp"
 
 namespace pawl::postgres {
 namespace {
@@ -95,8 +96,10 @@ class Collector {
 };
 
 Expected<std::vector<std::string>, std::string> collect_in(OperatorSession& session,
+                                                           const std::string& url,
                                                            const Roles& roles) {
-  if (!session.connected() || !session.begin()) return Unexpected{session.error()};
+  if (!session.connected()) return Unexpected{without_password(url, session.error())};
+  if (!session.begin()) return Unexpected{session.error()};
   return Collector(session).collect(roles);
 }
 
@@ -116,16 +119,24 @@ Expected<Done, std::string> expect_right(OperatorSession& session, const std::st
                     ": only the owner of the schema pawl and of its tables can do that"};
 }
 
-// Rights that no REVOKE takes away.
+// Rights that no REVOKE takes away: its own, and those of every role that it may become with SET
+// ROLE, whether it inherits from it or not.
 Expected<Done, std::string> expect_no_tables(OperatorSession& session, const std::string& role) {
-  const auto left = session.list("SELECT c.oid::regclass::text" + tables +
-                                 " AND has_table_privilege(" + literal(session, role) +
-                                 ", c.oid, 'SELECT, INSERT, UPDATE, DELETE') ORDER BY c.relname");
+  const auto left = session.list(
+      "SELECT c.oid::regclass::text || ' as ' || r.rolname FROM pg_class c JOIN pg_namespace n ON"
+      " n.oid = c.relnamespace CROSS JOIN pg_roles r WHERE n.nspname = 'pawl' AND c.relkind IN"
+      " ('r', 'p') AND pg_has_role(" +
+      literal(session, role) +
+      ", r.oid, 'MEMBER') AND (has_table_privilege(r.oid, c.oid,"
+      " 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER') OR has_any_column_privilege(r.oid,"
+      " c.oid, 'SELECT, INSERT, UPDATE')) ORDER BY r.rolname = " +
+      literal(session, role) + " DESC, c.relname LIMIT 1");
   if (!left) return Unexpected{session.error()};
   if (left->empty()) return Done{};
   return Unexpected{"nothing was granted: " + role + " could still use " + left->front() +
-                    " itself. It is a superuser, owns the schema, or is a member of a role that "
-                    "may (PUBLIC counts): a service needs a role of its own"};
+                    ". It is a superuser, owns the schema, or is a member of a role that may "
+                    "(PUBLIC counts, and so does one that it inherits nothing from): a service "
+                    "needs a role of its own"};
 }
 
 const std::string lacking =
@@ -144,13 +155,13 @@ const std::string lacking =
 Expected<std::vector<std::string>, std::string> grants_for(const std::string& url,
                                                            const Roles& roles) {
   OperatorSession session(url);
-  return collect_in(session, roles);  // the transaction ends with the session
+  return collect_in(session, url, roles);  // the transaction ends with the session
 }
 
 Expected<std::vector<std::string>, std::string> apply_grants(const std::string& url,
                                                              const Roles& roles) {
   OperatorSession session(url);
-  Expected<std::vector<std::string>, std::string> statements = collect_in(session, roles);
+  Expected<std::vector<std::string>, std::string> statements = collect_in(session, url, roles);
   if (!statements) return statements;
   for (const std::string& statement : *statements) {
     if (!session.run(statement)) return Unexpected{statement + ": " + session.error()};

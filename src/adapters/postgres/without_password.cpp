@@ -19,7 +19,7 @@ using Parsed = std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)>;
 bool may_be_misread(std::string_view url) {
   const std::size_t scheme = url.find("://");
   if (scheme == std::string_view::npos || url.find('=') < scheme) return false;
-  const std::string_view rest = url.substr(scheme + 3, url.find('?') - scheme - 3);
+  const std::string_view rest = url.substr(scheme + 3);
   const std::size_t credentials_end = rest.find_first_of("@/");
   if (credentials_end == std::string_view::npos) return false;
   return rest.find('@', credentials_end + 1) != std::string_view::npos;

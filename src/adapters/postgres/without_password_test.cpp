@@ -7,6 +7,7 @@
 
 #include "src/adapters/postgres/blocking.hpp"
 #include "src/adapters/postgres/facts.hpp"
+#include "src/adapters/postgres/grants.hpp"
 #include "src/adapters/postgres/migrate.hpp"
 #include "src/adapters/postgres/observations.hpp"
 #include "src/adapters/postgres/postgres_store.hpp"
@@ -24,6 +25,7 @@ const std::vector<std::string>& bad_urls() {
       "postgres://u:sesame%zz@127.0.0.1:1/db",
       "postgres://u:ses/ame@127.0.0.1:1/db",
       "postgres://u:ses@ame@127.0.0.1:1/db",
+      "postgres://u:ses?x@ame@127.0.0.1:1/db",
       "postgres://u:sesame@[::1/db",
       "postgres://u@127.0.0.1:1/db?password=sesame&ame",
       "host=127.0.0.1 port=1 password=ses ame",
@@ -45,6 +47,10 @@ std::vector<std::string> said_of(const std::string& url) {
   if (!ran) said.push_back(ran.error());
   const auto migrated = migrate(url);
   if (!migrated) said.push_back(migrated.error());
+  const auto grants = grants_for(url, {.gateway = "gw", .service = {}});
+  if (!grants) said.push_back(grants.error());
+  const auto granted = apply_grants(url, {.gateway = "gw", .service = {}});
+  if (!granted) said.push_back(granted.error());
   const auto fact = recorded_fact(url, "name", "value");
   if (!fact) said.push_back(fact.error());
   PostgresObservations observations(url, options);
@@ -56,7 +62,7 @@ std::vector<std::string> said_of(const std::string& url) {
 TEST(WithoutPassword, NoErrorTellsAPieceOfIt) {
   for (const std::string& url : bad_urls()) {
     const std::vector<std::string> said = said_of(url);
-    EXPECT_EQ(said.size(), 5U) << url;
+    EXPECT_EQ(said.size(), 7U) << url;
     for (const std::string& text : said) {
       EXPECT_THAT(text,
                   AllOf(Not(HasSubstr("ses")), Not(HasSubstr("ame@")), Not(HasSubstr("\"ame"))))
