@@ -1,5 +1,4 @@
-# Boost.Asio compiled once, and one precompiled header that every folder with BOOST reuses:
-# without both, a build on 2 cores is spent reading the same templates again.
+# Boost.Asio compiled once: without it, a build on 2 cores is spent compiling the same templates again.
 
 find_package(Threads REQUIRED)
 find_package(OpenSSL REQUIRED)
@@ -18,8 +17,3 @@ target_compile_definitions(pawl_boost PUBLIC
   BOOST_ASIO_DISABLE_STD_ALIGNED_ALLOC BOOST_ASIO_DISABLE_BOOST_ALIGN)
 add_library(pawl_boost_ssl STATIC ${CMAKE_CURRENT_LIST_DIR}/boost_ssl.cpp)
 target_link_libraries(pawl_boost_ssl PUBLIC pawl_boost OpenSSL::SSL PRIVATE pawl_options)
-target_precompile_headers(pawl_boost PRIVATE
-  <algorithm> <chrono> <functional> <map> <memory> <optional> <string> <string_view> <variant> <vector>
-  <boost/asio/awaitable.hpp> <boost/asio/co_spawn.hpp> <boost/asio/io_context.hpp>
-  <boost/asio/as_tuple.hpp> <boost/asio/use_awaitable.hpp> <boost/asio/use_future.hpp>
-  <boost/asio/steady_timer.hpp> <boost/asio/this_coro.hpp> <boost/asio/experimental/awaitable_operators.hpp>)

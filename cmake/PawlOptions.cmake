@@ -8,6 +8,16 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 add_compile_options(-fPIC)  # everywhere alike: programs share the precompiled header with libraries
+# What an overrun costs an attacker: the process ends, and nothing is where it was guessed to be.
+# hardening_test looks for all of it in what was built. Also everywhere alike.
+add_compile_options(-fstack-protector-strong -fstack-clash-protection -D_GLIBCXX_ASSERTIONS
+  # It needs the optimiser, and the sanitizers put functions of their own in the place of the checked ones.
+  $<$<CONFIG:Release>:-U_FORTIFY_SOURCE> $<$<CONFIG:Release>:-D_FORTIFY_SOURCE=3>)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64|AMD64")
+  add_compile_options(-fcf-protection=full)
+endif()
+add_link_options(LINKER:-z,relro,-z,now,-z,noexecstack
+  $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-pie>)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")  # no NDEBUG: see PAWL_CHECK
 set(CMAKE_CXX_FLAGS_SANITIZED "-O1 -g1 -fno-omit-frame-pointer")

@@ -3,27 +3,25 @@
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
+include(PawlPrecompiled)
+
 # pawl_library(NAME SOURCES... [LINK targets...] [BOOST])
-#   BOOST: the folder may use Boost; it then shares the one precompiled header.
+#   BOOST: the folder may use Boost; its precompiled header then has Asio in it.
 function(pawl_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "BOOST" "" "SOURCES;LINK;PRIVATE_LINK")
   add_library(${name} STATIC ${arg_SOURCES})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PUBLIC ${arg_LINK} PRIVATE pawl_options ${arg_PRIVATE_LINK})
-  if(arg_BOOST)
-    target_precompile_headers(${name} REUSE_FROM pawl_boost)
-  endif()
+  pawl_precompiled(${name} ${arg_BOOST} FALSE)
 endfunction()
 
 # pawl_program(NAME SOURCES... LINK targets... [BOOST]): lands in the build folder's root, build/NAME.
 function(pawl_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "BOOST" "" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "BOOST;TESTS" "" "SOURCES;LINK")
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE pawl_options ${arg_LINK})
-  if(arg_BOOST)
-    target_precompile_headers(${name} REUSE_FROM pawl_boost)
-  endif()
+  pawl_precompiled(${name} ${arg_BOOST} ${arg_TESTS})
 endfunction()
 
 # pawl_test(NAME LABEL unit|contract|e2e|sim SOURCES... LINK targets... [BOOST] [TOGETHER] [TIMEOUT seconds])
@@ -41,7 +39,7 @@ function(pawl_test name)
   if(arg_BOOST)
     set(boost BOOST)
   endif()
-  pawl_program(${name} ${boost} SOURCES ${arg_SOURCES} LINK ${arg_LINK} GTest::gmock GTest::gtest_main)
+  pawl_program(${name} ${boost} TESTS SOURCES ${arg_SOURCES} LINK ${arg_LINK} GTest::gmock GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_dependencies(tests_${arg_LABEL} ${name})
   if(arg_TOGETHER)

@@ -63,6 +63,7 @@ ServeProcess::ServeProcess(const std::string& binary, const ServeOptions& option
 
 ServeProcess::~ServeProcess() {
   kill_hard();
+  read_on();
   for (std::thread& reader : readers_) reader.join();
 }
 
@@ -104,13 +105,21 @@ void ServeProcess::read_all(int descriptor, std::string& into) {
   std::array<char, 16384> some{};
   ssize_t count = 0;
   while ((count = ::read(descriptor, some.data(), some.size())) > 0) {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     into.append(some.data(), static_cast<std::size_t>(count));
     changed_.notify_all();
+    changed_.wait(lock, [&] { return reading_ != Reading::stopped; });
+    if (reading_ == Reading::over) break;
   }
   ::close(descriptor);
   const std::lock_guard lock(mutex_);
   --streams_open_;
+  changed_.notify_all();
+}
+
+void ServeProcess::set_reading(Reading reading) {
+  const std::lock_guard lock(mutex_);
+  reading_ = reading;
   changed_.notify_all();
 }
 

@@ -63,7 +63,14 @@ class ServeProcess {
   [[nodiscard]] std::string err() const;
   bool wait_for_text(const std::string& text) const;
 
+  // As a collector of logs that is stuck, or gone. What a reader was waiting for is still taken.
+  void stop_reading() { set_reading(Reading::stopped); }
+  void read_on() { set_reading(Reading::going_on); }
+  void close_streams() { set_reading(Reading::over); }
+
  private:
+  enum class Reading { going_on, stopped, over };
+  void set_reading(Reading reading);
   void launch(const std::string& binary, const std::vector<std::string>& flags);
   void read_all(int descriptor, std::string& into);
   bool read_ports();
@@ -78,6 +85,7 @@ class ServeProcess {
   std::string out_;
   std::string err_;
   int streams_open_ = 0;
+  Reading reading_ = Reading::going_on;
   std::vector<std::thread> readers_;
 };
 

@@ -12,6 +12,8 @@
 #include "cmd/pawl/command.hpp"
 #include "cmd/pawl/demo_service.hpp"
 #include "cmd/pawl/node.hpp"
+#include "cmd/pawl/setting_up.hpp"
+#include "src/adapters/os/log_sink.hpp"
 #include "src/config/serving.hpp"
 
 namespace pawl::cmd {
@@ -55,13 +57,14 @@ class Watch {
     const int found = ::waitid(P_ALL, 0, &info, WEXITED | WNOWAIT);
     if (found != 0 || stopping_) return;
     failed_ = true;
-    std::cerr << "pawl demo: one of its services has ended (process " << info.si_pid
-              << "); so does the rest\n";
+    log_.write("pawl demo: one of its services has ended (process " + std::to_string(info.si_pid) +
+               "); so does the rest\n");
     ::kill(::getpid(), SIGTERM);
   }
 
   std::atomic<bool> stopping_ = false;
   std::atomic<bool> failed_ = false;
+  os::LogSink log_;
   std::thread thread_;
 };
 
@@ -132,7 +135,7 @@ int serve(const config::Config& config, Addresses& at) {
 }
 
 int run(const config::Overrides& flags) {
-  std::signal(SIGPIPE, SIG_IGN);
+  prepare_process();
   const Folder folder;
   std::optional<Watch> watch;  // ends last of all
   // From the inside out; they end in the opposite order, so that nobody calls who is gone.

@@ -192,8 +192,7 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
       admin_count_(256, 256) {
   shared_.orphans = std::make_shared<Orphans>();
   for (std::size_t i = 0; i < thread_count(config); ++i) {
-    workers_.push_back(
-        std::make_unique<Worker>(config, shared_, *store_.store, metrics_, count_, desk_));
+    workers_.push_back(std::make_unique<Worker>(config, shared_, *store_.store, metrics_, desk_));
   }
   shared_.observer = &observer_;
   shared_.desk = &desk_;
@@ -215,8 +214,7 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
   sources.token = config.admin.token;
   admin_.emplace(std::move(sources));
   Worker& first = *workers_.front();
-  admin_sessions_.emplace(first.context, first.deadlines, *admin_, http::SessionLimits{},
-                          admin_count_);
+  admin_sessions_.emplace(first.context, first.deadlines, *admin_, http::SessionLimits{});
 }
 
 Node::~Node() {
@@ -338,13 +336,11 @@ bool Node::serve() {
   return drain();
 }
 
-// Sleeps; the log is written out meanwhile, so that a quiet node's last lines are not held back.
 void Node::wait_until_asked(Signals& signals, int times,
                             std::chrono::steady_clock::time_point end) {
   while (signals.asked() < times && std::chrono::steady_clock::now() < end) {
     signals.wait(100ms);
     watch_store();
-    log_.flush();
   }
 }
 
@@ -393,6 +389,7 @@ bool Node::drain() {
     log_.say("warning", std::to_string(under_way()) +
                             " requests were still under way at drain_timeout; their leases will "
                             "lapse and their records follow their policy");
+    log_.flush();  // the process may end without destructors
   }
   return finished && quiet;
 }
@@ -424,7 +421,10 @@ std::string Node::metrics_text() {
   gateway::Gauges now;
   now.connections = static_cast<double>(count_.all());
   now.cache_bytes = static_cast<double>(shared_.cache.bytes());
+  now.memory_budget = static_cast<double>(shared_.memory.bytes());
+  now.memory_used = static_cast<double>(shared_.memory.used());
   now.waiting = static_cast<double>(shared_.flights.waiting());
+  now.log_dropped = static_cast<double>(log_.dropped());
   now.breaker_open = shared_.breaker.open();
   return metrics_.text(now);
 }

@@ -58,8 +58,7 @@ Expected<OpenStore, std::string> open_store(const std::string& url, bool allow_l
 class Worker {
  public:
   Worker(const config::Config& config, gateway::Shared& shared, Store& store,
-         gateway::PrometheusMetrics& metrics, http::ConnectionCount& count,
-         gateway::CaseDesk& desk);
+         gateway::PrometheusMetrics& metrics, gateway::CaseDesk& desk);
 
   void start();
   // Lets no pass begin any more. From any thread.
@@ -108,6 +107,7 @@ class Worker {
 
  private:
   Task<void> repeat_until_stopped(Pass pass, Duration every);
+  void run_until_thrown();
 
   gateway::Shared& shared_;
   gateway::PrometheusMetrics& metrics_;

@@ -18,6 +18,7 @@ struct Options {
 };
 
 int run(const Options& options) {
+  prepare_process();
   Expected<config::Read, config::Troubles> read = read_settings(options.config, options.overrides);
   if (!read) {
     for (const config::Trouble& trouble : read.error()) std::cerr << to_text(trouble) << '\n';
@@ -26,8 +27,8 @@ int run(const Options& options) {
   for (const config::Trouble& warning : read->warnings) {
     std::cerr << "warning: " << to_text(warning) << '\n';
   }
-  prepare_process();
   const std::string cut_down = fit_into_descriptors(read->config);
+  fit_into_memory(read->config);
   const config::Config& config = read->config;
   Expected<OpenStore, std::string> store = open_store(config.store, config.allow_lossy_store);
   if (!store) {

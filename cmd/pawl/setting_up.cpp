@@ -1,17 +1,21 @@
 #include "cmd/pawl/setting_up.hpp"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
 
+#include "src/adapters/os/memory_limit.hpp"
 #include "src/adapters/postgres/inventory.hpp"
 #include "src/adapters/sqlite/facts.hpp"
 #include "src/adapters/sqlite/inventory.hpp"
 #include "src/config/show.hpp"
+#include "src/config/units.hpp"
 #include "src/gateway/scope_rule.hpp"
 
 namespace pawl::cmd {
@@ -177,6 +181,13 @@ std::string fit_into_descriptors(config::Config& config) {
   return what;
 }
 
+void fit_into_memory(config::Config& config) {
+  constexpr std::size_t mib = std::size_t{1} << 20;
+  constexpr std::size_t least = 16 * mib;
+  if (config.memory_budget > 0) return;
+  config.memory_budget = std::max(os::memory_limit() / 4 / mib * mib, least);
+}
+
 void announce(gateway::RequestLog& log, const config::Read& read, const StoreState& store,
               const Addresses& addresses) {
   const config::Config& config = read.config;
@@ -186,6 +197,7 @@ void announce(gateway::RequestLog& log, const config::Read& read, const StoreSta
   values.emplace_back("callers", callers_in_words(config.caller));
   values.emplace_back("profile", to_text(config.policy.profile));
   values.emplace_back("routes", std::to_string(config.routes.size()));
+  values.emplace_back("memory_budget", config::size_to_text(config.memory_budget));
   values.emplace_back(
       "configuration",
       read.file.empty() ? "none" : std::filesystem::absolute(read.file, ignored).string());
@@ -207,6 +219,11 @@ void announce(gateway::RequestLog& log, const config::Read& read, const StoreSta
 }
 
 void prepare_process() {
+  // The lowest descriptor that is free: if that is one of the first three, it was closed.
+  for (int opened = 0; opened >= 0 && opened <= STDERR_FILENO;) {
+    opened = ::open("/dev/null", O_RDWR);
+    if (opened > STDERR_FILENO) ::close(opened);
+  }
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGHUP, SIG_IGN);  // until the node listens to it

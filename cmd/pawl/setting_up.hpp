@@ -33,6 +33,9 @@ Expected<Done, std::string> agree_on_scopes(const config::Config& config, bool a
 // is two. Says what was cut down; empty where nothing was.
 std::string fit_into_descriptors(config::Config& config);
 
+// A memory_budget that was left to the machine: a quarter of what this process may use.
+void fit_into_memory(config::Config& config);
+
 // "starting": with what, on what, for whom. `listen` is empty where nobody is listened to.
 struct Addresses {
   std::string listen;
@@ -41,8 +44,9 @@ struct Addresses {
 void announce(gateway::RequestLog& log, const config::Read& read, const StoreState& store,
               const Addresses& addresses);
 
-// Signals and files, for a node: a pipe that breaks, a terminal that goes away and a file that may
-// not grow end no payment, and what is written is not for everybody.
+// For a node, before anything else: a pipe that breaks, a terminal that goes away and a file that
+// may not grow end no payment; a standard stream that is closed becomes no socket's descriptor,
+// into which the log would be written; and what is written is not for everybody.
 void prepare_process();
 
 }  // namespace pawl::cmd

@@ -18,12 +18,13 @@ struct Options {
 };
 
 int run(const Options& options) {
-  const auto read = read_settings(options.config, options.overrides, config::Purpose::work);
+  prepare_process();
+  auto read = read_settings(options.config, options.overrides, config::Purpose::work);
   if (!read) {
     for (const config::Trouble& trouble : read.error()) std::cerr << to_text(trouble) << '\n';
     return exit_bad_data;
   }
-  prepare_process();
+  fit_into_memory(read->config);
   Expected<OpenStore, std::string> store =
       open_store(read->config.store, read->config.allow_lossy_store);
   if (!store) {

@@ -15,7 +15,7 @@ http::UpstreamAddress address_of(const config::UpstreamUrl& url) {
   return {url.host, url.port, url.tls};
 }
 
-http::SessionLimits limits_of(const config::Limits& limits) {
+http::SessionLimits limits_of(const config::Limits& limits, http::MemoryBudget& memory) {
   http::SessionLimits session;
   session.head.head_bytes_max = limits.header_bytes;
   session.head.field_count_max = limits.header_count;
@@ -23,6 +23,7 @@ http::SessionLimits limits_of(const config::Limits& limits) {
   session.header_timeout = limits.header_timeout;
   session.body_timeout = limits.body_timeout;
   session.idle_timeout = limits.idle_timeout;
+  session.memory = &memory;
   return session;
 }
 
@@ -38,14 +39,13 @@ EngineOptions engine_options(const gateway::Shared& shared) {
 }  // namespace
 
 Worker::Worker(const config::Config& config, gateway::Shared& shared, Store& inner,
-               gateway::PrometheusMetrics& metrics, http::ConnectionCount& count,
-               gateway::CaseDesk& desk)
+               gateway::PrometheusMetrics& metrics, gateway::CaseDesk& desk)
     : pool(address_of(config.upstream), deadlines),
       others(address_of(config.upstream), deadlines),
       store(inner, clock, metrics, shared.cache),
       engine(store, clock, entropy, metrics, engine_options(shared)),
       gateway(shared, engine, store, pool, others, clock, entropy),
-      sessions(context, deadlines, gateway, limits_of(config.limits), count),
+      sessions(context, deadlines, gateway, limits_of(config.limits, shared.memory)),
       async(shared, engine, store, pool, clock, entropy, context.get_executor()),
       reconciler(shared, engine, store, desk, deadlines, clock, entropy, context.get_executor()),
       shared_(shared),
@@ -56,8 +56,17 @@ void Worker::start() {
   net::co_spawn(context, deadlines.run(), net::detached);
   thread_ = std::thread([this] {
     const auto work = net::make_work_guard(context);
-    context.run();
+    while (!context.stopped()) run_until_thrown();
   });
+}
+
+// What a job throws ends that job, not the thread and all its other requests.
+void Worker::run_until_thrown() {
+  try {
+    context.run();
+  } catch (const std::exception& failure) {
+    log_.say("error", std::string("a job was given up: ") + failure.what());
+  }
 }
 
 void Worker::join() {
@@ -74,7 +83,11 @@ Task<void> Worker::repeat_until_stopped(Pass pass, Duration every) {
     ++busy_;  // before the look: whoever stops us sees that we are at it, or we see that we must
               // not
     if (stopping_) break;
-    co_await (this->*pass)();
+    try {
+      co_await (this->*pass)();
+    } catch (const std::exception& failure) {
+      log_.say("error", std::string("a background job was given up: ") + failure.what());
+    }
     --busy_;
     co_await clock.sleep_until(clock.now() + every);
   }

@@ -18,7 +18,7 @@ constexpr Duration drain_time = 15s;
 }  // namespace
 
 Service::Service(http::Handler& handler)
-    : sessions_(context_, deadlines_, handler, http::SessionLimits{}, count_) {}
+    : sessions_(context_, deadlines_, handler, http::SessionLimits{}) {}
 
 Expected<std::string, std::string> Service::open(const std::string& address) {
   const Expected<config::Address, std::string> parsed = config::parse_address(address);

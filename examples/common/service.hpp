@@ -29,10 +29,10 @@ class Service {
  private:
   Task<void> end_in_order();
 
+  http::ConnectionCount count_{4096, 4096};
   os::SystemClock clock_;
   http::Deadlines deadlines_{clock_};
   boost::asio::io_context context_{1};
-  http::ConnectionCount count_{4096, 4096};
   http::SessionGroup sessions_;
   http::Listener listener_{context_, {&sessions_}, count_};
 };

@@ -35,7 +35,10 @@ BEGIN
     IF choices ? m.key THEN
       good := kind = 'string' AND (choices -> m.key) ? value;
     ELSIF m.key IN ('lease_us', 'upstream_timeout_us', 'retention_us', 'tombstone_for_us') THEN
-      good := CASE WHEN kind = 'number' AND value ~ '^[0-9]{1,16}$' THEN value::bigint <= longest ELSE false END;
+      -- No time at all for a lease or a retention would make the key free at once.
+      good := CASE WHEN kind = 'number' AND value ~ '^[0-9]{1,16}$'
+                   THEN value::bigint BETWEEN (CASE WHEN m.key IN ('lease_us', 'retention_us') THEN 1 ELSE 0 END) AND longest
+                   ELSE false END;
     ELSIF m.key = 'max_attempts' THEN
       good := CASE WHEN kind = 'number' AND value ~ '^[0-9]{1,7}$' THEN value::bigint BETWEEN 1 AND 1000000
                     ELSE false END;
@@ -67,7 +70,103 @@ CREATE FUNCTION pawl.restoration(at timestamptz) RETURNS jsonb
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT f.value::jsonb FROM pawl.facts f
    WHERE f.name = 'restored'
-     AND timestamptz 'epoch' + (f.value::jsonb ->> 'until_us')::bigint * interval '1 microsecond' > restoration.at
+     AND coalesce(timestamptz 'epoch' + (f.value::jsonb ->> 'until_us')::bigint * interval '1 microsecond' > restoration.at,
+                  true)  -- without an end it has none
+$$;
+
+-- Whether whoever is logged in may write this record through the functions. A service may write what it
+-- reserved itself (such a record has no route) and what belongs to a transactional route. The records
+-- of other routes are their gateway's alone: to complete one would forge an answer, to release one
+-- would make a payment run again. A role that may write the table needs no leave (libpawl).
+CREATE FUNCTION pawl.is_services(record pawl.keys) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT record.route = '' OR coalesce(record.policy -> 'transactional' = 'true', false)
+      OR has_table_privilege(session_user, 'pawl.keys', 'UPDATE')
+$$;
+
+CREATE OR REPLACE FUNCTION pawl.lost_fence(what text, scope text, key text, fence bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  found pawl.keys%ROWTYPE;
+BEGIN
+  SELECT * INTO found FROM pawl.keys k
+   WHERE k.scope_id = lost_fence.scope AND k.idempotency_key = lost_fence.key;
+  IF found.scope_id IS NOT NULL AND NOT pawl.is_services(found) THEN
+    RAISE EXCEPTION 'pawl.%: this record belongs to the route "%", which is not transactional', what, found.route
+      USING ERRCODE = 'insufficient_privilege',
+            HINT = 'Set transactional = true for the route, or leave its records to the gateway.';
+  END IF;
+  RAISE EXCEPTION 'pawl.%: fence % does not own this key', what, fence
+    USING ERRCODE = 'PW001',
+          DETAIL = CASE WHEN found.scope_id IS NULL THEN 'There is no record of this key in this scope.'
+                        ELSE format('The record is %s under fence %s.', found.status, found.fence) END,
+          HINT = 'Roll back: another owner has this request, or it is already answered.';
+END
+$$;
+
+-- complete: the answer, committed with the caller's own rows. Belongs last before COMMIT: the record's
+-- row stays locked until then. The stored request of an async route, credentials and all, goes with it.
+CREATE OR REPLACE FUNCTION pawl.complete(scope text, key text, fence bigint, status integer, headers jsonb, body bytea)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  at timestamptz := clock_timestamp();  -- now() is when the caller's transaction began
+BEGIN
+  IF complete.status NOT BETWEEN 200 AND 599 THEN
+    RAISE EXCEPTION 'status % is no final HTTP status (200 to 599)', complete.status
+      USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  PERFORM pawl.demand_durability();
+  UPDATE pawl.keys k
+     SET status = 'completed', locked_at = NULL, locked_until = NULL, last_error = '',
+         request = CASE WHEN k.policy ->> 'mode' = 'async' THEN NULL ELSE k.request END,
+         request_digest = CASE WHEN k.policy ->> 'mode' = 'async' THEN NULL ELSE k.request_digest END,
+         response_code = complete.status, response_headers = pawl.stored_headers(complete.headers),
+         response_body = coalesce(complete.body, ''), response_schema_version = 1, completed_at = at,
+         expires_at = greatest(k.expires_at,
+           at + pawl.policy_duration(k.policy, 'retention_us', interval '48 hours'))
+   WHERE k.scope_id = complete.scope AND k.idempotency_key = complete.key
+     AND k.fence = complete.fence AND k.status = 'in_progress' AND pawl.is_services(k);
+  IF NOT FOUND THEN PERFORM pawl.lost_fence('complete', scope, key, fence); END IF;
+END
+$$;
+
+-- advance: as 0007_advance.sql has it, for records that the caller may write.
+CREATE OR REPLACE FUNCTION pawl.advance(scope text, key text, fence bigint, recovery_point text)
+RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  at   timestamptz := clock_timestamp();  -- now() is when the caller's transaction began
+  tick CONSTANT interval := interval '1 microsecond';
+  held timestamptz;
+  ends timestamptz;
+BEGIN
+  PERFORM pawl.demand_durability();
+  -- The row lock makes what was seen hold until this transaction ends.
+  SELECT greatest(k.locked_until + tick, at + pawl.policy_duration(k.policy, 'lease_us', interval '30 seconds'))
+    INTO held FROM pawl.keys k
+   WHERE k.scope_id = advance.scope AND k.idempotency_key = advance.key
+     AND k.fence = advance.fence AND k.status = 'in_progress' AND pawl.is_services(k) FOR UPDATE;
+  IF NOT FOUND THEN PERFORM pawl.lost_fence('advance', scope, key, fence); END IF;
+  ends := held + tick * (1 - extract(microseconds FROM held)::bigint % 2);
+  UPDATE pawl.keys k
+     SET recovery_point = pawl.stored_text(advance.recovery_point), locked_until = ends
+   WHERE k.scope_id = advance.scope AND k.idempotency_key = advance.key
+     AND k.fence = advance.fence AND k.status = 'in_progress';
+  IF NOT FOUND THEN PERFORM pawl.lost_fence('advance', scope, key, fence); END IF;
+END
+$$;
+
+-- lookup: the record as it stands, for its own caller. No row: the key was never used, or is forgotten.
+-- Of a record that the caller may not write, neither the fence nor the answer.
+CREATE OR REPLACE FUNCTION pawl.lookup(scope text, key text)
+RETURNS TABLE (status text, fence bigint, attempt integer, recovery_point text, response_code integer,
+               response_headers jsonb, response_body bytea, created_at timestamptz, completed_at timestamptz,
+               expires_at timestamptz)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  SELECT k.status, CASE WHEN own THEN k.fence END, k.attempt, CASE WHEN own THEN k.recovery_point END,
+         CASE WHEN own THEN k.response_code END, CASE WHEN own THEN k.response_headers END,
+         CASE WHEN own THEN k.response_body END, k.created_at, k.completed_at, k.expires_at
+    FROM pawl.keys k, LATERAL (SELECT pawl.is_services(k) AS own) AS leave
+   WHERE k.scope_id = lookup.scope AND k.idempotency_key = lookup.key
 $$;
 
 -- reserve: the first step, for a service that has no gateway in front. Commit it before the work
@@ -123,6 +222,7 @@ BEGIN
   IF NOT FOUND THEN  -- deleted between the two statements: the caller asks again
     RAISE EXCEPTION 'the record of this key was just deleted' USING ERRCODE = 'serialization_failure';
   END IF;
+  IF NOT pawl.is_services(held) THEN PERFORM pawl.lost_fence('reserve', scope, key, held.fence); END IF;
   -- Dead letters of async routes are an operator's, however old; a flow that is half done is resumed.
   over := held.expires_at <= at AND (held.status = 'completed'
     OR (held.status = 'failed_retryable' AND coalesce(held.policy ->> 'mode', 'sync') <> 'async'
@@ -142,7 +242,8 @@ BEGIN
     RETURN QUERY SELECT 'replay', held.fence, held.recovery_point, held.response_code, held.response_headers, held.response_body;
     RETURN;
   END IF;
-  IF held.status = 'in_progress' AND held.owner = pawl.stored_text(reserve.owner) THEN
+  -- Only a lease that is alive is granted again: what lapsed may have been taken up, or have been sent.
+  IF held.status = 'in_progress' AND held.owner = pawl.stored_text(reserve.owner) AND held.locked_until > at THEN
     UPDATE pawl.keys k SET locked_until = greatest(k.locked_until, at + lease)
      WHERE k.scope_id = reserve.scope AND k.idempotency_key = reserve.key;
     RETURN QUERY SELECT 'execute', held.fence, held.recovery_point, NULL::integer, NULL::jsonb, NULL::bytea;
@@ -209,19 +310,14 @@ BEGIN
 END
 $$;
 
-ALTER FUNCTION pawl.complete(text, text, bigint, integer, jsonb, bytea)
-  SECURITY DEFINER SET search_path = pg_catalog, pg_temp;
-ALTER FUNCTION pawl.advance(text, text, bigint, text) SECURITY DEFINER SET search_path = pg_catalog, pg_temp;
 ALTER FUNCTION pawl.release(text, text, bigint, text) SECURITY DEFINER SET search_path = pg_catalog, pg_temp;
 ALTER FUNCTION pawl.enqueue(text, text, bigint, text, bytea, text, jsonb, text)
   SECURITY DEFINER SET search_path = pg_catalog, pg_temp;
-ALTER FUNCTION pawl.lookup(text, text) SECURITY DEFINER SET search_path = pg_catalog, pg_temp;
 
 ALTER FUNCTION pawl.stored_text(text) SET search_path = pg_catalog, pg_temp;
 ALTER FUNCTION pawl.stored_headers(jsonb) SET search_path = pg_catalog, pg_temp;
 ALTER FUNCTION pawl.policy_duration(jsonb, text, interval) SET search_path = pg_catalog, pg_temp;
 ALTER FUNCTION pawl.demand_durability() SET search_path = pg_catalog, pg_temp;
-ALTER FUNCTION pawl.lost_fence(text, text, text, bigint) SET search_path = pg_catalog, pg_temp;
 ALTER FUNCTION pawl.note_due(text, text, text, timestamptz) SET search_path = pg_catalog, pg_temp;
 
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA pawl FROM PUBLIC;

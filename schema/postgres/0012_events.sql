@@ -44,7 +44,7 @@ BEGIN
   -- The row lock makes the guard hold until this transaction ends.
   SELECT * INTO held FROM pawl.keys k
     WHERE k.scope_id = enqueue.scope AND k.idempotency_key = enqueue.key
-      AND k.fence = enqueue.fence AND k.status = 'in_progress' FOR UPDATE;
+      AND k.fence = enqueue.fence AND k.status = 'in_progress' AND pawl.is_services(k) FOR UPDATE;
   IF NOT FOUND THEN PERFORM pawl.lost_fence('enqueue', scope, key, fence); END IF;
   life := ((extract(epoch FROM held.created_at) * 1000000)::bigint)::text;
   former := concat_ws(':', 'pawl-derived-key', length(scope), scope, length(key), key,

@@ -30,7 +30,7 @@ BEGIN
   PERFORM pawl.demand_durability();
   SELECT * INTO held FROM pawl.keys k
    WHERE k.scope_id = release.scope AND k.idempotency_key = release.key
-     AND k.fence = release.fence AND k.status = 'in_progress' FOR UPDATE;
+     AND k.fence = release.fence AND k.status = 'in_progress' AND pawl.is_services(k) FOR UPDATE;
   IF NOT FOUND THEN PERFORM pawl.lost_fence('release', scope, key, fence); END IF;
   async := coalesce(held.policy ->> 'mode', 'sync') = 'async' AND held.request IS NOT NULL;
   again := async AND held.attempt < coalesce((held.policy ->> 'max_attempts')::integer, 10);

@@ -200,6 +200,7 @@ struct Config {
   Duration audit_retention = std::chrono::days(400);
   std::size_t threads = 0;                           // 0: one per core
   std::size_t replay_cache = std::size_t{64} << 20;  // bytes
+  std::size_t memory_budget = 0;                     // bytes; 0: a share of what the machine has
   bool allow_lossy_store = false;
   LogFormat log = LogFormat::human;
   Admin admin;

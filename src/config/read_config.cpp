@@ -107,7 +107,26 @@ void read_policies(const Node& document, Config& config, Findings& findings) {
   }
 }
 
+// A request whose body the budget cannot hold would be told to come back, for ever.
+void check_memory(const Node& document, const Config& config, Findings& findings) {
+  const Node* budget = document.find("memory_budget");
+  if (budget == nullptr || config.memory_budget == 0) return;
+  const auto needed = [](const RoutePolicy& policy) {
+    return policy.body_limit * (policy.mode == Mode::async ? 4 : 2);
+  };
+  std::size_t most = needed(config.policy);
+  if (!config.key_api.callers.empty()) most = std::max(most, needed(config.key_api.policy));
+  for (const Route& route : config.routes) most = std::max(most, needed(route.policy));
+  if (config.memory_budget >= most) return;
+  findings.error(budget->at,
+                 "'memory_budget' is " + size_to_text(config.memory_budget) +
+                     "; it must be at least twice the largest 'body_limit', four times on async "
+                     "routes: " +
+                     size_to_text(most));
+}
+
 void check_together(const Node& document, const Config& config, Findings& findings) {
+  check_memory(document, config, findings);
   const Node* limits = document.find("limits");
   if (config.limits.target_bytes > config.limits.header_bytes && limits != nullptr) {
     findings.error(limits->at, "'target_bytes' is " + size_to_text(config.limits.target_bytes) +

@@ -34,6 +34,7 @@ evidence_retention = "3d"
 audit_retention = "4d"
 threads = 4
 replay_cache = "1GiB"
+memory_budget = 536870912
 connections_per_address = 7
 allow_lossy_store = true
 log = "json"
@@ -65,6 +66,7 @@ file = "/old"
   EXPECT_EQ(config.audit_retention, 96h);
   EXPECT_EQ(config.threads, 4U);
   EXPECT_EQ(config.replay_cache, std::size_t{1} << 30);
+  EXPECT_EQ(config.memory_budget, std::size_t{512} << 20);
   EXPECT_TRUE(config.allow_lossy_store);
   EXPECT_EQ(config.log, LogFormat::json);
   EXPECT_EQ(config.admin.listen, (Address{"::1", 9}));
@@ -180,6 +182,29 @@ TEST(ReadConfig, AValueOfTheWrongKindIsRefusedWithTheRightKind) {
        "brackets"},
       {"route = [1]", "f:1:10: each [[route]] must be a table"},
   });
+}
+
+TEST(ReadConfig, TheMemoryBudgetHoldsAtLeastOneRequestOfEveryRoute) {
+  EXPECT_EQ(good("").memory_budget, 0U);
+  EXPECT_EQ(good("memory_budget = \"auto\"").memory_budget, 0U);
+  EXPECT_EQ(good("memory_budget = \"2MiB\"").memory_budget, std::size_t{2} << 20);
+  expect_lines({
+      {"memory_budget = \"1MB\"",
+       "f:1:17: 'memory_budget' is \"1MB\"; it must be from 1MiB to 1024GiB"},
+      {"memory_budget = \"1MiB\"",
+       "f:1:17: 'memory_budget' is 1MiB; it must be at least twice the largest 'body_limit', four "
+       "times on async routes: 2MiB"},
+      {"memory_budget = \"3MiB\"\n[[route]]\nmatch = \"POST /a\"\nmode = \"async\"",
+       "f:1:17: 'memory_budget' is 3MiB; it must be at least twice the largest 'body_limit', four "
+       "times on async routes: 4MiB"},
+      {"memory_budget = \"16MiB\"\n[policy]\nbody_limit = \"9MiB\"",
+       "f:1:17: 'memory_budget' is 16MiB; it must be at least twice the largest 'body_limit', four "
+       "times on async routes: 18MiB"},
+  });
+  EXPECT_EQ(
+      errors_of("memory_budget = \"a lot\""),
+      "f:1:17: 'memory_budget' is \"a lot\"; it must be a size: a number of bytes, or a whole "
+      "number with its unit, in quotes, like \"64KiB\", \"1MiB\" or \"10MB\"\n");
 }
 
 TEST(ReadConfig, AStoreIsNeverQuotedInAMessage) {

@@ -31,6 +31,7 @@ evidence_retention = "91d"
 audit_retention = "401d"
 threads = 4
 replay_cache = "1GiB"
+memory_budget = "512MiB"
 connections_per_address = 7
 log = "json"
 

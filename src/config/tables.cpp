@@ -44,6 +44,17 @@ std::optional<std::string> store_in(Value value, Findings& findings) {
   return std::nullopt;
 }
 
+constexpr std::string_view of_the_machine = "auto";
+
+std::optional<std::size_t> memory_budget_in(Value value, Findings& findings) {
+  if (value.node.kind == Kind::string && value.node.text == of_the_machine) return 0;
+  return size_in(value, {std::size_t{1} << 20, std::size_t{1} << 40}, findings);
+}
+
+std::string show_memory_budget(std::size_t bytes) {
+  return quote(bytes == 0 ? std::string(of_the_machine) : size_to_text(bytes));
+}
+
 bool is_host_name(std::string_view text) {
   return !text.empty() && !text.ends_with('.') && std::ranges::all_of(text, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
@@ -95,6 +106,7 @@ const Settings<Config>& top_settings() {
       duration<C>("audit_retention", &C::audit_retention, {seconds(1), longest}),
       count<C>("threads", &C::threads, {0, 1024}),
       size<C>("replay_cache", &C::replay_cache, {0, std::size_t{1} << 40}),
+      setting<C>("memory_budget", &C::memory_budget, memory_budget_in, show_memory_budget),
       count<C>("connections_per_address",
                [](auto& config) -> auto& { return config.limits.connections_per_address; },
                {1, million}),

@@ -44,8 +44,10 @@ Response Gateway::render_guarded(Passage& passage, Guarded guarded) {
             passage.request_id =
                 kind == DecisionKind::replay ? passage.line.execution : id_of(passage);
             if (kind == DecisionKind::replay) {
-              shared_.cache.keep(*found.record, passage.request_id, passage.purge_epoch);
               shared_.metrics.replayed(/*from_memory=*/false);
+              std::shared_ptr<const Cached> kept =
+                  shared_.cache.keep(*found.record, passage.request_id, passage.purge_epoch);
+              if (kept) return render_replay(passage, std::move(kept));
             }
             if (kind == DecisionKind::misuse) {
               shared_.metrics.misuse(passage.scope.text);
@@ -82,7 +84,7 @@ Response Gateway::render_executed(Passage& passage, Executed& executed) {
   if (!executed.settlement) {
     // Durable before answered: what could not be written down is not told.
     passage.line.trouble = "the outcome could not be recorded";
-    remember_late(executed);
+    remember_late(passage, executed);
     ProblemDetails unknown{Problem::outcome_unknown,
                            "The operation may have happened, and its outcome could not be recorded "
                            "yet. Retry with the same key and body, and do not use a new key.",
@@ -132,13 +134,13 @@ Response Gateway::render_withheld(Passage& passage, const Answered& answer, cons
   return problem(passage, std::move(unknown));
 }
 
-void Gateway::remember_late(const Executed& executed) {
+void Gateway::remember_late(Passage& passage, const Executed& executed) {
   if (!executed.lease) return;
   const std::size_t bytes = bytes_of(*executed.lease->record, executed.outcome);
   if (late_bytes_ + bytes > late_bytes_max) return;
   late_bytes_ += bytes;
   ++late_count_;
-  late_.push_back({executed.lease, executed.outcome, bytes});
+  late_.push_back({executed.lease, executed.outcome, bytes, passage.memory.split(bytes)});
 }
 
 Task<void> Gateway::settle_late() {

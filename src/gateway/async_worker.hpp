@@ -32,7 +32,11 @@ class AsyncWorker {
   using Identity = std::pair<std::string, std::string>;
 
   Task<void> look();
-  Task<void> work_on(Record record);
+  class Active;
+  Task<void> work_on(Record record, http::Charge memory);
+  Task<void> send(Record record);
+  void log(const Lease& lease, const Executed& executed, Duration upstream_took);
+  Task<void> keep_recording(Executed& executed);
   Duration pause_after(int attempt);
 
   Shared& shared_;

@@ -4,6 +4,7 @@
 
 #include "src/adapters/http/forwarding.hpp"
 #include "src/adapters/http/syntax.hpp"
+#include "src/gateway/answer_options.hpp"
 #include "src/gateway/key_path.hpp"
 #include "src/gateway/passage.hpp"
 
@@ -135,7 +136,8 @@ Response Gateway::refused(const http::Refusal& refusal) {
   Dialect dialect;
   dialect.profile = shared_.config.policy.profile;
   dialect.request_id = new_request_id(entropy_);
-  const ProblemDetails details{refusal.problem, refusal.detail, refusal.status, std::nullopt};
+  ProblemDetails details{refusal.problem, refusal.detail, refusal.status, std::nullopt};
+  if (refusal.problem == Problem::overloaded) details.retry_after = overload_retry_after;
   Response response = render_problem(details, dialect);
   LogLine line;
   line.request_id = dialect.request_id;
@@ -145,6 +147,10 @@ Response Gateway::refused(const http::Refusal& refusal) {
   line.trouble = refusal.detail;
   shared_.log.write(line);
   return response;
+}
+
+void Gateway::failed(std::string_view why) {
+  shared_.log.say("warning", "a connection was given up: " + std::string(why));
 }
 
 std::optional<ProblemDetails> Gateway::check_message(const Passage& passage, bool disputed) const {
@@ -175,7 +181,8 @@ Task<void> Gateway::handle(http::ClientRequest& request) {
   const http::RequestHead& head = request.head;
   const bool is_key_call = key_call_in(head.method, head.path).has_value();
   const RouteMatch match = shared_.routes.find(head.method, head.path);
-  Passage passage(request, is_key_call ? shared_.key_api : match.route, clock_.now());
+  Passage passage(request, is_key_call ? shared_.key_api : match.route, clock_.now(),
+                  shared_.memory);
   passage.line.client = request.client;
   passage.line.method = head.method;
   passage.line.path = loggable_path(head.path);
@@ -230,6 +237,8 @@ Task<void> Gateway::pass(Passage& passage, http::PassWatch* watch) {
   }
   options.pseudonym = shared_.pseudonym;
   options.request_id = id_of(passage);
+  const std::string sender = sender_of(passage);
+  options.sender = sender;
   http::Passed passed = co_await http::pass_through(passage.request, others_, options);
   passage.line.status = passed.status;
   passage.line.evidence = to_text(passed.evidence);

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <list>
 #include <string>
 
@@ -44,6 +45,8 @@ struct Shared {
         routes(settings),
         key_api(key_api_route(settings)),
         callers(settings.caller),
+        memory(settings.memory_budget == 0 ? std::numeric_limits<std::size_t>::max()
+                                           : settings.memory_budget),
         cache(settings.replay_cache) {}
 
   const config::Config& config;
@@ -53,6 +56,7 @@ struct Shared {
   const Routes routes;
   const config::Route key_api;  // of the key API's calls: no request is forwarded by it
   const Callers callers;
+  http::MemoryBudget memory;
   ReplayCache cache;
   Breaker breaker;
   ScopeLimits limits;
@@ -83,6 +87,7 @@ class Gateway final : public http::Handler {
 
   Task<void> handle(http::ClientRequest& request) override;
   Response refused(const http::Refusal& refusal) override;
+  void failed(std::string_view why) override;
 
   // Outcomes whose clients were told 503 because the store was away: tried once more each, for as
   // long as this process lives.
@@ -120,10 +125,19 @@ class Gateway final : public http::Handler {
   Response render_write(Passage& passage, const KeyCall& call, const GrantWrite& written);
 
   Expected<std::string, ProblemDetails> caller_of(const Passage& passage) const;
+  // Who sent it, for the connections to the upstream: by its credentials, or where it has none by its
+  // address.
+  [[nodiscard]] std::string sender_of(const Passage& passage) const;
   // Once scope and key are known: whose they are where no caller was chosen.
   void note_credentials(Passage& passage) const;
   std::optional<ProblemDetails> identify(Passage& passage);
   Task<bool> read_body(Passage& passage, std::optional<ProblemDetails> trouble);
+  // The end of every request but those that only pass: lets go of what came, and answers.
+  Task<void> deliver(Passage& passage, Response response);
+  Response overloaded(Passage& passage, std::string detail = {});
+  Response render_replay(Passage& passage, std::shared_ptr<const Cached> cached);
+  // Waits a moment for room for `bytes` and for a stored answer that may be found. False: none.
+  Task<bool> admit(Passage& passage, std::size_t bytes);
   std::optional<Response> from_memory(Passage& passage);
   bool is_near_duplicate(const Passage& passage);
   Task<Response> find_or_make(Passage& passage);
@@ -143,7 +157,7 @@ class Gateway final : public http::Handler {
   Response render_withheld(Passage& passage, const Answered& answer, const Record& record);
   Response problem(Passage& passage, ProblemDetails details);
   Response store_failed(Passage& passage, StoreError error, std::string detail = {});
-  void remember_late(const Executed& executed);
+  void remember_late(Passage& passage, const Executed& executed);
   // Of this request alone.
   const std::string& id_of(Passage& passage);
   // Every answer of ours has an id, in the log too.
@@ -153,6 +167,7 @@ class Gateway final : public http::Handler {
     std::shared_ptr<Lease> lease;
     Outcome outcome;
     std::size_t bytes = 0;
+    http::Charge memory;
   };
 
   Shared& shared_;

@@ -5,6 +5,7 @@
 #include "pawl/core/sha256.hpp"
 #include "src/adapters/http/forwarding.hpp"
 #include "src/adapters/http/syntax.hpp"
+#include "src/gateway/admitted.hpp"
 #include "src/gateway/answer_options.hpp"
 #include "src/gateway/attempt_headers.hpp"
 #include "src/gateway/passage.hpp"
@@ -25,6 +26,19 @@ ScopeLimits::Ended ended(const Guarded& guarded) {
   if (executed == nullptr) return ScopeLimits::Ended::nothing_new;
   const bool over = executed->settlement && !is_open(*executed->settlement->record);
   return over ? ScopeLimits::Ended::over : ScopeLimits::Ended::still_open;
+}
+
+ProblemDetails details_of(const http::Refusal& refusal) {
+  ProblemDetails details{refusal.problem, refusal.detail, refusal.status, std::nullopt};
+  if (refusal.problem == Problem::overloaded) details.retry_after = overload_retry_after;
+  return details;
+}
+
+void append_values(std::string& out, const http::Fields& fields, std::string_view name) {
+  for (const http::Field& field : fields) {
+    if (!http::same_word(field.name, name)) continue;
+    out.append(name).append(std::to_string(field.value.size())).append(":").append(field.value);
+  }
 }
 
 // The request as the upstream gets it: written anew from its parts.
@@ -102,14 +116,21 @@ Expected<std::string, ProblemDetails> Gateway::caller_of(const Passage& passage)
   return std::move(*caller);
 }
 
+std::string Gateway::sender_of(const Passage& passage) const {
+  const http::Fields& fields = passage.request.head.fields;
+  std::string sent;
+  for (const std::string_view name : shared_.callers.credential_headers())
+    append_values(sent, fields, name);
+  if (!shared_.callers.header().empty()) append_values(sent, fields, shared_.callers.header());
+  if (sent.empty()) sent = passage.request.client;
+  return hex(sha256(sent));
+}
+
 void Gateway::note_credentials(Passage& passage) const {
   if (shared_.callers.chosen()) return;
   std::string sent;
   for (const std::string_view name : shared_.callers.credential_headers()) {
-    for (const http::Field& field : passage.request.head.fields) {
-      if (!http::same_word(field.name, name)) continue;
-      sent.append(name).append(std::to_string(field.value.size())).append(":").append(field.value);
-    }
+    append_values(sent, passage.request.head.fields, name);
   }
   passage.client = hex(sha256(sent));
   passage.credentials = credentials_of(passage.client, passage.scope, passage.key);
@@ -144,36 +165,33 @@ std::optional<ProblemDetails> Gateway::identify(Passage& passage) {
                       http::find(fields, "Content-Type").value_or(""));
 }
 
-// False: the client has its answer, or is gone. `trouble`: already known to be refused; a client
-// that waits for 100 Continue hears it at once, any other after its body, so that the connection
-// can go on.
+// False: the client has its answer, or is gone. `trouble`: already known to be refused; nothing of
+// such a body is kept.
 Task<bool> Gateway::read_body(Passage& passage, std::optional<ProblemDetails> trouble) {
   http::ClientRequest& request = passage.request;
-  const bool known_too_large = request.head.framing == http::Framing::length &&
-                               request.head.length > passage.policy.body_limit;
-  const bool waits = request.head.expects_continue && !request.body_done();
-  if (!(trouble && waits) && !known_too_large) {
+  const std::size_t limit = passage.policy.body_limit;
+  if (!trouble && request.head.framing == http::Framing::length && request.head.length > limit) {
+    trouble = details_of(http::body_too_large(limit));
+  }
+  if (trouble) {
+    co_await request.discard_body();
+  } else {
     Expected<std::string, http::BodyTrouble> body =
-        co_await request.read_body(passage.policy.body_limit);
-    const std::optional<http::Refusal> refusal =
-        body ? std::nullopt : http::refusal_of(std::move(body.error()));
-    if (!body && !refusal) {  // cut off: nobody is left to be told
+        co_await request.read_body(limit, passage.memory);
+    if (body) {
+      passage.body = std::move(*body);
+      co_return true;
+    }
+    const std::optional<http::Refusal> refusal = http::refusal_of(std::move(body.error()));
+    if (!refusal) {  // cut off: nobody is left to be told
       request.fail();
       passage.line.trouble = "the body did not arrive";
       co_return false;
     }
-    if (refusal) {
-      trouble = ProblemDetails{refusal->problem, refusal->detail, refusal->status, std::nullopt};
-      request.close_after();
-      request.stream().revive();
-    } else {
-      passage.body = std::move(*body);
-    }
-  } else if (known_too_large) {
-    const http::Refusal refusal = http::body_too_large(passage.policy.body_limit);
-    trouble = ProblemDetails{refusal.problem, refusal.detail, refusal.status, std::nullopt};
+    trouble = details_of(*refusal);
+    request.close_after();
+    request.stream().revive();
   }
-  if (!trouble) co_return true;
   // Ambiguous messages end their connection; the others may go on if nothing is left unread.
   if (trouble->problem != Problem::key_missing && trouble->problem != Problem::unauthenticated) {
     request.close_after();
@@ -181,6 +199,7 @@ Task<bool> Gateway::read_body(Passage& passage, std::optional<ProblemDetails> tr
   passage.line.trouble = slug_of(trouble->problem);
   const Response response = problem(passage, std::move(*trouble));
   passage.line.status = response.status;
+  passage.memory = {};  // what was read of it is gone
   co_await request.answer(response);
   co_return false;
 }
@@ -210,12 +229,7 @@ Task<void> Gateway::guard(Passage& passage) {
       response = co_await find_or_make(passage);
     }
   }
-  passage.line.status = response.status;
-  if (passage.from_spool) {
-    co_await passage.request.answer_from(response, *passage.spool);
-  } else {
-    co_await passage.request.answer(response);
-  }
+  co_await deliver(passage, std::move(response));
 }
 
 // What memory does not know.
@@ -269,7 +283,7 @@ std::optional<Response> Gateway::from_memory(Passage& passage) {
   shared_.metrics.decided_in_memory(to_text(DecisionKind::replay));
   passage.line.decision = to_text(DecisionKind::replay);
   passage.line.execution = passage.request_id = cached->request_id;
-  return render_stored(cached->response, cached->expires_at, Delivery::replay, passage.dialect());
+  return render_replay(passage, cached);
 }
 
 Task<Response> Gateway::reserve_and_execute(Passage& passage) {
@@ -278,8 +292,15 @@ Task<Response> Gateway::reserve_and_execute(Passage& passage) {
     ProblemDetails away{Problem::store_unavailable, "", {}, Breaker::retry_after};
     co_return problem(passage, std::move(away));
   }
+  // Once it is sent there is no way back: so its answer has room set aside before. A request that
+  // is stored has its body twice.
+  const std::size_t bodies = passage.policy.mode == Mode::async ? 2 : 1;
+  const std::size_t needed = bodies * passage.body.size() + answer_share;
+  const bool has_room = co_await admit(passage, needed);
+  if (!has_room) co_return overloaded(passage);
   std::optional<Response> refused = co_await refuse_new_work(passage);
   if (refused) co_return std::move(*refused);
+  Granted granted(shared_.limits, passage.scope, passage.policy);
   Request request;
   request.scope = passage.scope;
   request.key = passage.key;
@@ -296,12 +317,15 @@ Task<Response> Gateway::reserve_and_execute(Passage& passage) {
   http::CallOptions options;
   options.connect_timeout = passage.policy.upstream_connect_timeout;
   options.idle_max = passage.policy.upstream_idle;
-  read_answers(options, passage.policy);
+  options.sender = sender_of(passage);
+  read_answers(options, passage.policy, shared_.memory);
   http::UpstreamCall call(upstream_, forwarded, options);
-  Guarded guarded = co_await engine_.guard(request, passage.policy, call);
+  Admitted admitted(call, passage.memory, needed);
+  Guarded guarded = co_await engine_.guard(request, passage.policy, admitted);
+  granted.how = ended(guarded);
   passage.spool = call.spool();
+  passage.memory.absorb(call.take_memory());
   passage.upstream_took = call.took();
-  shared_.limits.finished(passage.scope, passage.policy, ended(guarded));
   if (request.stored) shared_.accepted();
   co_return render_guarded(passage, std::move(guarded));
 }

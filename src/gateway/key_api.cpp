@@ -175,8 +175,7 @@ Task<void> Gateway::answer_key_call(Passage& passage) {
   if (!co_await read_body(passage, std::move(trouble))) co_return;
   Response response = co_await make_call(passage, *verb);
   name_answer(passage, response);
-  passage.line.status = response.status;
-  co_await passage.request.answer(response);
+  co_await deliver(passage, std::move(response));
 }
 
 Task<Response> Gateway::make_call(Passage& passage, KeyVerb verb) {

@@ -22,6 +22,25 @@ std::string base64(std::string_view bytes) {
   return out;
 }
 
+bool is_text(std::string_view bytes) { return json::read(json::quote(bytes)).has_value(); }
+
+// HTTP allows any bytes from 0x80 on in a field and says nothing of what they mean; what is not
+// UTF-8 is mostly ISO 8859-1.
+std::string text_of_field(const std::string& value) {
+  if (is_text(value)) return value;
+  std::string text;
+  for (const char c : value) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x80) {
+      text += c;
+    } else {
+      text += static_cast<char>(0xC0U | byte >> 6U);
+      text += static_cast<char>(0x80U | (byte & 0x3FU));
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 Response plain_problem(int status, std::string_view title, std::string_view detail) {
@@ -55,14 +74,14 @@ std::string stored_response(const StoredResponse& response) {
   std::string headers = "[";
   for (const Header& header : response.headers) {
     if (headers.size() > 1) headers += ',';
-    headers += "[" + json::quote(header.name) + "," + json::quote(header.value) + "]";
+    headers +=
+        "[" + json::quote(header.name) + "," + json::quote(text_of_field(header.value)) + "]";
   }
   JsonObject out;
   out.number("status", response.status).raw("headers", headers + "]");
   if (!response.body) return out.flag("body_withheld", true).done();
   // Any bytes may be an answer; JSON text may not be any bytes.
-  const bool is_text = json::read(json::quote(*response.body)).has_value();
-  if (is_text) return out.text("body", *response.body).done();
+  if (is_text(*response.body)) return out.text("body", *response.body).done();
   return out.text("body_base64", base64(*response.body)).done();
 }
 

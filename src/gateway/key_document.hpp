@@ -15,7 +15,8 @@ Response plain_problem(int status, std::string_view title, std::string_view deta
 // In quotes: "2024-06-01T12:00:00.000000Z".
 std::string timestamp(Instant instant);
 
-// Status, header fields and body; bytes that are no text in base64.
+// Status, header fields and body; bytes that are no text in base64. JSON always: a field's value
+// that is no UTF-8 is read as ISO 8859-1.
 std::string stored_response(const StoredResponse& response);
 
 // GET /_pawl/v1/keys/{key}. Without the response for whoever may not have it.

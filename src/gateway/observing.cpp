@@ -1,4 +1,5 @@
 // mode = "observe": the request passes as if it needed no key, and is looked at on its way.
+#include <algorithm>
 #include <utility>
 
 #include "pawl/core/sha256.hpp"
@@ -20,11 +21,13 @@ std::string digest_of(const Scope& scope, const Key& key, const FingerprintSecre
 // Gathers a request for the observer: whole as soon as its body is, else at its end.
 class Watch final : public http::PassWatch {
  public:
-  Watch(Observer& observer, const Clock& clock, Sighting sighting, std::size_t body_limit)
+  Watch(Observer& observer, const Clock& clock, Sighting sighting, std::size_t body_limit,
+        http::Charge& memory)
       : observer_(observer),
         clock_(clock),
         sighting_(std::move(sighting)),
         body_limit_(body_limit),
+        memory_(memory),
         id_(sighting_.id),
         owner_(sighting_.owner) {}
 
@@ -32,8 +35,16 @@ class Watch final : public http::PassWatch {
     if (too_large_) return;
     too_large_ = bytes.size() > body_limit_ - seen_;
     seen_ += bytes.size();
-    if (too_large_) sighting_.body = {};
-    if (!too_large_ && !sighting_.certain) sighting_.body.append(bytes);
+    const bool kept = !too_large_ && !sighting_.certain;
+    const bool fits =
+        kept && memory_.cover(http::charged_for(seen_, body_limit_), http::MemoryUse::new_work);
+    if (fits) {
+      sighting_.body.append(bytes);
+      return;
+    }
+    if (kept) sighting_.certain = Would::dropped;  // no memory to look at it
+    sighting_.body = std::string();
+    memory_.resize(0, http::MemoryUse::new_work);
   }
 
   void whole() override {
@@ -56,7 +67,8 @@ class Watch final : public http::PassWatch {
     told_ = true;
     sighting_.at = clock_.now();
     const bool judged = !sighting_.certain;
-    const bool kept = observer_.saw(std::move(sighting_));
+    const bool kept = observer_.saw(std::move(sighting_));  // from here on it counts the bytes
+    memory_.resize(0, http::MemoryUse::new_work);
     taken_ = kept && judged;
   }
 
@@ -64,6 +76,7 @@ class Watch final : public http::PassWatch {
   const Clock& clock_;
   Sighting sighting_;
   const std::size_t body_limit_;
+  http::Charge& memory_;
   const ObservedKey id_;
   const Owner owner_;
   std::size_t seen_ = 0;  // of the body
@@ -96,7 +109,12 @@ Task<void> Gateway::observe(Passage& passage) {
   sighting.path = head.path;
   sighting.query = head.query;
   sighting.content_type = http::find(head.fields, "Content-Type").value_or("");
-  Watch watch(*shared_.observer, clock_, std::move(sighting), passage.policy.body_limit);
+  if (!sighting.certain &&
+      head.framing == http::Framing::length) {  // grown, it would be held twice
+    sighting.body.reserve(std::min<std::size_t>(head.length, passage.policy.body_limit));
+  }
+  Watch watch(*shared_.observer, clock_, std::move(sighting), passage.policy.body_limit,
+              passage.memory);
   co_await pass(passage, &watch);
 }
 

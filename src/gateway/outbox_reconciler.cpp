@@ -1,7 +1,7 @@
 #include "src/gateway/outbox_reconciler.hpp"
 
-#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -20,6 +20,10 @@ constexpr Duration look_every = 1s;
 constexpr Duration beyond_timeout = 30s;  // for what comes before and after the question itself
 constexpr int rows_per_look_max = 50;
 
+void rethrow(std::exception_ptr failure) {
+  if (failure) std::rethrow_exception(failure);
+}
+
 Response as_response(const StoredResponse& stored) {
   return {.status = stored.status, .headers = stored.headers, .body = stored.body.value_or("")};
 }
@@ -27,7 +31,7 @@ Response as_response(const StoredResponse& stored) {
 }  // namespace
 
 OutboxReconciler::OutboxReconciler(OutboxInquiries world, net::any_io_executor executor)
-    : world_(std::move(world)), idle_(executor), executor_(executor) {
+    : world_(std::move(world)), executor_(executor) {
   for (const config::Source& source : world_.config.sources) {
     if (source.url.empty()) continue;
     pools_[source.name] =
@@ -38,24 +42,29 @@ OutboxReconciler::OutboxReconciler(OutboxInquiries world, net::any_io_executor e
 void OutboxReconciler::stop() {
   net::post(executor_, [this] {
     stopped_ = true;
-    idle_.cancel();
+    for (net::steady_timer& idle : idle_) idle.cancel();
   });
 }
 
 Task<void> OutboxReconciler::run() {
+  for (const config::Source& source : world_.config.sources) {
+    net::co_spawn(executor_, ask(source, idle_.emplace_back(executor_)), rethrow);
+  }
+  co_return;
+}
+
+Task<void> OutboxReconciler::ask(const config::Source& source, net::steady_timer& idle) {
+  const auto pool = pools_.find(source.name);
   while (!stopped_) {
-    looking_ = true;
+    ++looking_;
     for (const config::Destination& to : world_.config.destinations) {
-      const auto& sources = world_.config.sources;
-      const auto source = std::ranges::find(sources, to.reconcile, &config::Source::name);
-      if (to.reconcile.empty() || source == sources.end()) continue;
-      co_await look_at(to, *source);
+      if (!to.reconcile.empty() && to.reconcile == source.name) co_await look_at(to, source);
     }
-    for (auto& [name, pool] : pools_) pool->prune();
-    looking_ = false;
+    if (pool != pools_.end()) pool->second->prune();
+    --looking_;
     if (stopped_) co_return;
-    idle_.expires_after(look_every);
-    co_await idle_.async_wait(net::as_tuple(net::use_awaitable));
+    idle.expires_after(look_every);
+    co_await idle.async_wait(net::as_tuple(net::use_awaitable));
   }
 }
 
@@ -65,7 +74,8 @@ void OutboxReconciler::trouble(const std::string& what) {
   if (!what.empty()) world_.log.say("warning", "outbox: reconciliation: " + what);
 }
 
-// One after the other: they are few, and a source that is slow is not asked faster by more.
+// One after the other: they are few, and a source that is slow is not asked faster by more. Rows of
+// other sources do not wait for it.
 Task<void> OutboxReconciler::look_at(const config::Destination& to, const config::Source& source) {
   for (int i = 0; i < rows_per_look_max && !stopped_; ++i) {
     OutboxClaim claim;

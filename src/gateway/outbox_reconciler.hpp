@@ -2,12 +2,14 @@
 // names a source: from its events, or by asking it.
 //
 // Any number of nodes may do so at once: a row is claimed before its source is asked, and what was
-// found is written only by whoever has it. It asks and resolves; sending is the worker's.
+// found is written only by whoever has it. It asks and resolves; sending is the worker's. Each
+// source is asked by a loop of its own: one that is slow or silent holds up no other.
 #pragma once
 
 #include <atomic>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <list>
 #include <map>
 #include <memory>
 #include <string>
@@ -46,7 +48,7 @@ class OutboxReconciler {
   // Until `stop`. What is under way then is finished: see `busy`.
   Task<void> run();
   void stop();
-  [[nodiscard]] bool busy() const { return looking_; }
+  [[nodiscard]] bool busy() const { return looking_ > 0; }
 
  private:
   struct Inquiry {
@@ -60,6 +62,7 @@ class OutboxReconciler {
     Instant asked_at{};
   };
 
+  Task<void> ask(const config::Source& source, boost::asio::steady_timer& idle);
   Task<void> look_at(const config::Destination& to, const config::Source& source);
   Task<void> inquire(Inquiry inquiry);
   Task<bool> settle_by_event(Inquiry& inquiry);
@@ -72,12 +75,12 @@ class OutboxReconciler {
   }
 
   OutboxInquiries world_;
-  boost::asio::steady_timer idle_;
+  std::list<boost::asio::steady_timer> idle_;  // one for each source
   boost::asio::any_io_executor executor_;
   std::map<std::string, std::unique_ptr<http::UpstreamPool>> pools_;  // by source
   std::string last_trouble_;
   bool stopped_ = false;
-  std::atomic<bool> looking_ = false;
+  std::atomic<int> looking_ = 0;  // how many sources are being asked
 };
 
 }  // namespace pawl::gateway

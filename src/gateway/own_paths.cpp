@@ -56,8 +56,7 @@ Task<void> Gateway::answer_own(Passage& passage) {
     response = plain_problem(404, "Not Found");
   }
   name_answer(passage, response);
-  passage.line.status = response.status;
-  co_await request.answer(response);
+  co_await deliver(passage, std::move(response));
 }
 
 Task<Response> Gateway::key_state(Passage& passage, std::string_view escaped_key) {
@@ -91,6 +90,8 @@ Task<Response> Gateway::key_state(Passage& passage, std::string_view escaped_key
     ProblemDetails limited{Problem::rate_limited, "", {}, std::chrono::seconds(1)};
     co_return problem(passage, std::move(limited));
   }
+  const bool has_room = co_await admit(passage, 0);
+  if (!has_room) co_return overloaded(passage);
   const StoreResult<std::optional<Record>> found = co_await store_.find(scope, key);
   if (!found) {
     ProblemDetails away{Problem::store_unavailable, "", {}, Breaker::retry_after};

@@ -11,8 +11,13 @@
 namespace pawl::gateway {
 
 struct Gateway::Passage {
-  Passage(http::ClientRequest& incoming, const config::Route& matched, BootTime now)
-      : request(incoming), route(matched), policy(matched.policy), arrived_at(now) {}
+  Passage(http::ClientRequest& incoming, const config::Route& matched, BootTime now,
+          http::MemoryBudget& budget)
+      : request(incoming),
+        route(matched),
+        policy(matched.policy),
+        arrived_at(now),
+        memory(&budget) {}
 
   http::ClientRequest& request;
   const config::Route& route;
@@ -36,9 +41,14 @@ struct Gateway::Passage {
   std::string id;          // of this request alone; empty: nobody has asked for one yet
   std::string request_id;  // of the answer: the execution that produced it, or `id`
   Duration upstream_took{0};
+  // What is held for it: its body, room for an answer, later the answer alone.
+  http::Charge memory;
   // The body of an answer that is too large to hold, once it may be delivered.
   std::shared_ptr<const http::Spool> spool;
   bool from_spool = false;
+  // The body of an answer that is shared with others who are given it, and with the cache.
+  std::shared_ptr<const Cached> replay;
+  std::shared_ptr<const http::Charge> loan;
 
   void name_host(const std::vector<std::string>& hosts);
   [[nodiscard]] RequestContent content() const;

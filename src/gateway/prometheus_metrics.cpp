@@ -152,6 +152,7 @@ PrometheusMetrics::PrometheusMetrics(const std::vector<std::string>& routes) {
                 "Requests to observed routes that nobody could look at; they were forwarded")
            .Add({});
   refused_ = &counters("pawl_refused_total", "Answers of our own, by problem");
+  refused_->Add({{"problem", "overloaded"}});  // an alert is about it
   webhooks_ =
       &counters("pawl_webhooks_total", "Events that providers told, by what became of them");
   for (const char* result :
@@ -175,6 +176,13 @@ PrometheusMetrics::PrometheusMetrics(const std::vector<std::string>& routes) {
                              "When the last comparison was made to the end");
   connections_ = &gauge("pawl_connections", "Client connections");
   cache_bytes_ = &gauge("pawl_replay_cache_bytes", "Memory held by the replay cache");
+  memory_budget_ =
+      &gauge("pawl_memory_budget_bytes", "What bodies and answers in flight may hold in memory");
+  memory_used_ = &gauge("pawl_memory_used_bytes", "What they are charged of it");
+  log_dropped_ = &counters("pawl_log_dropped_lines_total",
+                           "Lines of the log that were dropped because nobody read it, or not fast "
+                           "enough")
+                      .Add({});
   waiting_ = &gauge("pawl_waiting_requests", "Duplicates that wait for the first to finish");
   outbox_ = &counters("pawl_outbox_total", "What became of outbox rows, by destination");
   outbox_depth_ =
@@ -356,7 +364,10 @@ void PrometheusMetrics::waiting_records(double count) { to_resume_->Set(count); 
 std::string PrometheusMetrics::text(const Gauges& now) {
   connections_->Set(now.connections);
   cache_bytes_->Set(now.cache_bytes);
+  memory_budget_->Set(now.memory_budget);
+  memory_used_->Set(now.memory_used);
   waiting_->Set(now.waiting);
+  log_dropped_->Increment(now.log_dropped - log_dropped_->Value());
   breaker_->Set(now.breaker_open ? 1 : 0);
   return prometheus::TextSerializer().Serialize(registry_.Collect());
 }

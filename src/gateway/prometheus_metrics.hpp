@@ -22,8 +22,11 @@ namespace pawl::gateway {
 struct Gauges {
   double connections = 0;
   double cache_bytes = 0;
+  double memory_budget = 0;
+  double memory_used = 0;
   bool breaker_open = false;
   double waiting = 0;
+  double log_dropped = 0;  // lines, since the start
 };
 
 class PrometheusMetrics final : public Metrics, public GatewayMetrics, public OutboxMetrics {
@@ -125,6 +128,9 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics, public Ou
   prometheus::Family<prometheus::Gauge>* ledger_compared_;
   prometheus::Gauge* connections_;
   prometheus::Gauge* cache_bytes_;
+  prometheus::Gauge* memory_budget_;
+  prometheus::Gauge* memory_used_;
+  prometheus::Counter* log_dropped_;
   prometheus::Gauge* breaker_;
   prometheus::Gauge* waiting_;
 };

@@ -19,11 +19,37 @@ std::size_t bytes_of(const Cached& cached, const std::string& name) {
   for (const Header& header : cached.response.headers) {
     bytes += sizeof(Header) + header.name.size() + header.value.size();
   }
-  if (cached.response.body) bytes += cached.response.body->size();
-  return bytes;
+  return bytes + cached.body.size();
+}
+
+std::shared_ptr<Cached> cached_of(const Record& record, const StoredResponse& response,
+                                  const std::string& request_id) {
+  auto cached = std::make_shared<Cached>();
+  cached->fingerprint = record.fingerprint;
+  cached->rules = record.policy.fingerprint;
+  cached->credentials = record.policy.credentials;
+  cached->response = {response.status, response.headers, std::nullopt, response.schema_version};
+  if (response.body) {
+    cached->response.body.emplace();
+    cached->body = *response.body;
+  }
+  cached->request_id = request_id;
+  cached->expires_at = record.expires_at;
+  return cached;
 }
 
 }  // namespace
+
+std::shared_ptr<const http::Charge> Cached::lend(http::MemoryBudget& budget) const {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<const http::Charge> lent = lent_.lock();
+  if (lent) return lent;
+  http::Charge charge(&budget);
+  if (!charge.resize(body.size(), http::MemoryUse::admitted)) return nullptr;
+  lent = std::make_shared<const http::Charge>(std::move(charge));
+  lent_ = lent;
+  return lent;
+}
 
 ReplayCache::ReplayCache(std::size_t bytes_max) : shard_bytes_max_(bytes_max / shard_count) {}
 
@@ -31,37 +57,42 @@ ReplayCache::Shard& ReplayCache::shard_of(const std::string& name) {
   return shards_[std::hash<std::string_view>{}(name) % shard_count];
 }
 
-std::shared_ptr<const Cached> ReplayCache::find(const Scope& scope, const Key& key) {
-  if (shard_bytes_max_ == 0) return nullptr;
-  const std::string name = name_of(scope, key);
-  Shard& shard = shard_of(name);
-  const std::lock_guard lock(shard.mutex);
+// With the shard's lock held.
+std::shared_ptr<const Cached> ReplayCache::find_in(Shard& shard, const std::string& name) {
   const auto found = shard.by_name.find(name);
   if (found == shard.by_name.end()) return nullptr;
   shard.recent.splice(shard.recent.begin(), shard.recent, found->second);
   return found->second->cached;
 }
 
-void ReplayCache::keep(const Record& record, std::string request_id, std::int64_t epoch) {
+std::shared_ptr<const Cached> ReplayCache::find(const Scope& scope, const Key& key) {
+  if (shard_bytes_max_ == 0) return nullptr;
+  const std::string name = name_of(scope, key);
+  Shard& shard = shard_of(name);
+  const std::lock_guard lock(shard.mutex);
+  return find_in(shard, name);
+}
+
+std::shared_ptr<const Cached> ReplayCache::keep(const Record& record, const std::string& request_id,
+                                                std::int64_t epoch) {
   const auto* completed = std::get_if<Completed>(&record.state);
-  if (completed == nullptr || shard_bytes_max_ == 0) return;
-  auto cached = std::make_shared<Cached>();
-  cached->fingerprint = record.fingerprint;
-  cached->rules = record.policy.fingerprint;
-  cached->credentials = record.policy.credentials;
-  cached->response = completed->response;
-  cached->request_id = std::move(request_id);
-  cached->expires_at = record.expires_at;
+  if (completed == nullptr || shard_bytes_max_ == 0) return nullptr;
   Entry entry;
   entry.name = name_of(record.scope, record.key);
-  entry.bytes = bytes_of(*cached, entry.name);
-  entry.cached = std::move(cached);
-  if (entry.bytes > shard_bytes_max_) return;
-
   Shard& shard = shard_of(entry.name);
+  {  // many may bring the same answer at once: one copy of it is enough
+    const std::lock_guard lock(shard.mutex);
+    std::shared_ptr<const Cached> there = find_in(shard, entry.name);
+    if (there && there->request_id == request_id) return there;
+  }
+  const std::shared_ptr<const Cached> cached = cached_of(record, completed->response, request_id);
+  entry.bytes = bytes_of(*cached, entry.name);
+  entry.cached = cached;
+  if (entry.bytes > shard_bytes_max_) return nullptr;
+
   const std::lock_guard lock(shard.mutex);
   // Under the lock: whoever raises it empties this shard afterwards, or has done so already.
-  if (epoch != epoch_) return;
+  if (epoch != epoch_) return nullptr;
   const auto old = shard.by_name.find(entry.name);
   if (old != shard.by_name.end()) {
     const auto place = old->second;
@@ -78,6 +109,7 @@ void ReplayCache::keep(const Record& record, std::string request_id, std::int64_
     shard.by_name.erase(last.name);
     shard.recent.pop_back();
   }
+  return cached;
 }
 
 // Answers of the store may overtake each other: the highest counts.

@@ -13,17 +13,27 @@
 #include <unordered_map>
 
 #include "pawl/core/record.hpp"
+#include "src/adapters/http/memory_budget.hpp"
 
 namespace pawl::gateway {
 
-// What a replay needs of its record.
+// What a replay needs of its record. Never changed, so that all who replay it share its bytes.
 struct Cached {
   Fingerprint fingerprint;
   FingerprintRules rules;
   std::string credentials;  // whose it is where no caller was chosen
-  StoredResponse response;
+  StoredResponse response;  // its body is empty: `body` has it, unless it was withheld
+  std::string body;
   std::string request_id;
   Instant expires_at;
+
+  // For as long as it is written out, since it may leave the cache before that. Charged once,
+  // however many there are; null where there is no room for it.
+  [[nodiscard]] std::shared_ptr<const http::Charge> lend(http::MemoryBudget& budget) const;
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::weak_ptr<const http::Charge> lent_;
 };
 
 // Bounded in bytes; the least recently used go first. Shared by the threads.
@@ -33,8 +43,10 @@ class ReplayCache {
 
   [[nodiscard]] std::shared_ptr<const Cached> find(const Scope& scope, const Key& key);
   // Only completed records are kept; anything else is ignored. `epoch`: what epoch() was before the
-  // record was read or written. Where something was purged since, it may have been this.
-  void keep(const Record& record, std::string request_id, std::int64_t epoch);
+  // record was read or written. Where something was purged since, it may have been this. What is
+  // kept of it, by this call or an earlier one; null where that is nothing.
+  std::shared_ptr<const Cached> keep(const Record& record, const std::string& request_id,
+                                     std::int64_t epoch);
 
   // The store's purge epoch, as far as this node has heard.
   [[nodiscard]] std::int64_t epoch() const { return epoch_; }
@@ -57,6 +69,7 @@ class ReplayCache {
   static constexpr std::size_t shard_count = 16;
 
   Shard& shard_of(const std::string& name);
+  static std::shared_ptr<const Cached> find_in(Shard& shard, const std::string& name);
   void clear();
 
   std::atomic<std::int64_t> epoch_ = 0;

@@ -70,5 +70,43 @@ TEST(ReplayCache, OnSeveralThreadsNothingOfAnOldEpochIsLeft) {
   }
 }
 
+TEST(ReplayCache, AnAnswerThatIsBroughtAgainIsKeptOnce) {
+  ReplayCache cache(1 << 20);
+  const std::shared_ptr<const Cached> first = cache.keep(answered(), "id", cache.epoch());
+  ASSERT_TRUE(first);
+  EXPECT_EQ(cache.keep(answered(), "id", cache.epoch()), first);
+  EXPECT_EQ(cache.find(answered().scope, answered().key), first);
+  EXPECT_NE(cache.keep(answered(), "of another execution", cache.epoch()), first);
+  const std::size_t bytes = cache.bytes();
+  EXPECT_NE(cache.keep(answered(), "id", cache.epoch()), nullptr);
+  EXPECT_EQ(cache.bytes(), bytes - std::string("of another execution").size() + 2);
+}
+
+TEST(ReplayCache, WithoutRoomForItNothingIsKept) {
+  ReplayCache none(0);
+  EXPECT_EQ(none.keep(answered(), "id", none.epoch()), nullptr);
+  ReplayCache small(1600);  // a sixteenth of it is for this key
+  EXPECT_EQ(small.keep(answered(), "id", small.epoch()), nullptr);
+}
+
+TEST(ReplayCache, WhatIsWrittenOutIsChargedOnceForAll) {
+  ReplayCache cache(1 << 20);
+  const std::shared_ptr<const Cached> kept = cache.keep(answered(), "id", cache.epoch());
+  const std::size_t bytes = kept->body.size();
+  http::MemoryBudget budget(bytes);
+  std::shared_ptr<const http::Charge> first = kept->lend(budget);
+  std::shared_ptr<const http::Charge> second = kept->lend(budget);
+  EXPECT_TRUE(first);
+  EXPECT_TRUE(second);
+  EXPECT_EQ(budget.used(), bytes);
+  first.reset();
+  EXPECT_EQ(budget.used(), bytes);
+  second.reset();
+  EXPECT_EQ(budget.used(), 0U);
+  http::MemoryBudget small(bytes - 1);
+  EXPECT_FALSE(kept->lend(small));
+  EXPECT_EQ(small.used(), 0U);
+}
+
 }  // namespace
 }  // namespace pawl::gateway

@@ -1,9 +1,6 @@
 #include "src/gateway/request_log.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 
 #include "pawl/core/digits.hpp"
@@ -13,7 +10,6 @@
 namespace pawl::gateway {
 namespace {
 
-constexpr std::size_t pending_bytes_max = std::size_t{32} << 10;
 constexpr std::size_t line_bytes_usual = 512;
 
 void append_timestamp(std::string& text) {
@@ -105,24 +101,41 @@ void append_text(std::string& out, const LogLine& line) {
   out.append("\n");
 }
 
-void write_all(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // nobody reads the log: the requests go on
-    text.remove_prefix(static_cast<std::size_t>(written));
+// What is said of the program itself, as a line.
+std::string message(config::LogFormat format, std::string_view level, std::string_view what,
+                    const RequestLog::Named& values) {
+  std::string text;
+  if (format == config::LogFormat::json) {
+    append_timestamp(text.append("{\"time\":\""));
+    text.append("\",\"level\":").append(json::quote(level));
+    text.append(",\"message\":").append(json::quote(what));
+    for (const auto& [name, value] : values) add_json(text, name, value);
+    text.append("}\n");
+    return printable_json(std::move(text));
   }
+  append_timestamp(text);
+  text.append(" ").append(level).append(": ").append(printable(what));
+  for (const auto& [name, value] : values) {
+    const bool one_word = value.find_first_of(" \"") == std::string::npos;
+    text.append(" ").append(name).append("=");
+    text.append(printable(one_word ? value : json::quote(value)));
+  }
+  return text.append("\n");
+}
+
+os::LogSinkOptions telling_of_drops(os::LogSinkOptions options, config::LogFormat format) {
+  options.dropped_line = [format](std::uint64_t lines) {
+    return message(format, "warning",
+                   "log lines were dropped: they came faster than the log was read",
+                   {{"dropped", std::to_string(lines)}});
+  };
+  return options;
 }
 
 }  // namespace
 
-void RequestLog::append(std::string_view text) {
-  const std::lock_guard lock(mutex_);
-  pending_ += text;
-  if (pending_.size() < pending_bytes_max) return;
-  write_all(pending_);
-  pending_.clear();
-}
+RequestLog::RequestLog(config::LogFormat format, os::LogSinkOptions options)
+    : format_(format), sink_(telling_of_drops(std::move(options), format)) {}
 
 void RequestLog::write(const LogLine& line) {
   std::string text;
@@ -133,36 +146,11 @@ void RequestLog::write(const LogLine& line) {
   } else {
     append_text(text, line);
   }
-  append(text);
+  sink_.write(text);
 }
 
 void RequestLog::say(std::string_view level, std::string_view what, const Named& values) {
-  std::string text;
-  if (format_ == config::LogFormat::json) {
-    append_timestamp(text.append("{\"time\":\""));
-    text.append("\",\"level\":").append(json::quote(level));
-    text.append(",\"message\":").append(json::quote(what));
-    for (const auto& [name, value] : values) add_json(text, name, value);
-    text.append("}\n");
-    text = printable_json(std::move(text));
-  } else {
-    append_timestamp(text);
-    text.append(" ").append(level).append(": ").append(printable(what));
-    for (const auto& [name, value] : values) {
-      const bool one_word = value.find_first_of(" \"") == std::string::npos;
-      text.append(" ").append(name).append("=");
-      text.append(printable(one_word ? value : json::quote(value)));
-    }
-    text.append("\n");
-  }
-  append(text);
-  flush();
-}
-
-void RequestLog::flush() {
-  const std::lock_guard lock(mutex_);
-  write_all(pending_);
-  pending_.clear();
+  sink_.write(message(format_, level, what, values), os::LogSink::When::at_once);
 }
 
 }  // namespace pawl::gateway

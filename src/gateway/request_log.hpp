@@ -3,15 +3,14 @@
 // to the record. What came from outside cannot begin a line, end a value or drive a terminal.
 #pragma once
 
-#include <cstdio>
-#include <mutex>
-#include <optional>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "pawl/core/time.hpp"
+#include "src/adapters/os/log_sink.hpp"
 #include "src/config/config.hpp"
 
 namespace pawl::gateway {
@@ -33,11 +32,12 @@ struct LogLine {
   Duration upstream_took{0};
 };
 
-// Lines are gathered and written when there are many, or a moment later. Safe from any thread.
+// Lines are gathered and written, by a thread of its own, when there are many or a moment later.
+// Safe from any thread, and nobody waits for whoever reads the log: where it is not read, lines are
+// dropped and counted.
 class RequestLog {
  public:
-  explicit RequestLog(config::LogFormat format) : format_(format) {}
-  ~RequestLog() { flush(); }
+  explicit RequestLog(config::LogFormat format, os::LogSinkOptions options = {});
 
   void write(const LogLine& line);
   // About the program itself: "draining", "store is back", ...
@@ -45,14 +45,13 @@ class RequestLog {
   // The same with what is to be found by name: "starting store=... routes=3".
   using Named = std::vector<std::pair<std::string_view, std::string>>;
   void say(std::string_view level, std::string_view what, const Named& values);
-  void flush();
+  // Waits until all of it is written, for a second at most.
+  void flush() { sink_.flush(); }
+  [[nodiscard]] std::uint64_t dropped() const { return sink_.dropped(); }
 
  private:
-  void append(std::string_view text);
-
   const config::LogFormat format_;
-  std::mutex mutex_;
-  std::string pending_;
+  os::LogSink sink_;
 };
 
 }  // namespace pawl::gateway

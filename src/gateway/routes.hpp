@@ -43,7 +43,6 @@ class Routes {
 
   [[nodiscard]] const config::Route& find_as_sent(std::string_view method,
                                                   std::string_view path) const;
-
   [[nodiscard]] const config::Route& find_canonical(std::string_view method,
                                                     std::string_view canonical) const;
 

@@ -55,9 +55,8 @@ Task<void> Gateway::answer_webhook(Passage& passage) {
   std::optional<ProblemDetails> none;
   const bool read = co_await read_body(passage, std::move(none));
   if (!read) co_return;
-  const Response response = co_await take_event(passage, *source);
-  passage.line.status = response.status;
-  co_await request.answer(response);
+  Response response = co_await take_event(passage, *source);
+  co_await deliver(passage, std::move(response));
 }
 
 Task<Response> Gateway::take_event(Passage& passage, const config::Source& source) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
-#include <iostream>
 
 #include "pawl/core/sha256.hpp"
 #include "src/engine/pace.hpp"
@@ -29,6 +28,16 @@ NodeOptions completed(NodeOptions options) {
   return options;
 }
 
+// The host's standard error may be a pipe that nobody reads: it stops no thread of ours.
+std::unique_ptr<os::LogSink> standard_error(const NodeOptions& options) {
+  if (options.log) return nullptr;
+  os::LogSinkOptions sink;
+  sink.dropped_line = [](std::uint64_t lines) {
+    return "pawl: " + std::to_string(lines) + " log lines were dropped\n";
+  };
+  return std::make_unique<os::LogSink>(std::move(sink));
+}
+
 std::size_t bytes_of(const Outcome& outcome) {
   const auto* answered = std::get_if<Answered>(&outcome);
   return late_bytes_fixed + (answered == nullptr ? 0 : answered->response.body.size());
@@ -46,6 +55,7 @@ void rethrow(std::exception_ptr failure) {
 
 NodeCore::NodeCore(OpenedStore opened, NodeOptions options)
     : options_(completed(std::move(options))),
+      standard_error_(standard_error(options_)),
       keep_running_(net::make_work_guard(context_)),
       opened_(std::move(opened)),
       engine_(*opened_.store, clock_, entropy_, *options_.metrics),
@@ -94,7 +104,8 @@ void NodeCore::say(LogLevel level, std::string_view text) const {
   if (options_.log) {
     options_.log(level, text);
   } else if (level != LogLevel::info) {
-    std::cerr << std::string("pawl: ").append(text).append("\n") << std::flush;
+    standard_error_->write(std::string("pawl: ").append(text).append("\n"),
+                           os::LogSink::When::at_once);
   }
 }
 

@@ -17,6 +17,7 @@
 #include "pawl/ports/cases.hpp"
 #include "pawl/ports/upkeep.hpp"
 #include "src/adapters/http/deadlines.hpp"
+#include "src/adapters/os/log_sink.hpp"
 #include "src/adapters/os/random.hpp"
 #include "src/adapters/os/system_clock.hpp"
 #include "src/engine/stored_restoration.hpp"
@@ -125,6 +126,7 @@ class NodeCore {
   Task<void> keep_remembered();
 
   const NodeOptions options_;
+  const std::unique_ptr<os::LogSink> standard_error_;  // where the options have no log
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> keep_running_;
   os::SystemClock clock_;

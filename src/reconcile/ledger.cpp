@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "pawl/core/canonical.hpp"
 #include "pawl/core/check.hpp"
+#include "pawl/core/sha256.hpp"
 
 namespace pawl::reconcile {
 namespace {
@@ -25,27 +27,40 @@ std::string number_text(const json::Value& number) {
   return text.append(static_cast<std::size_t>(exponent), '0');
 }
 
+// A text as itself where it cannot be taken for anything else: not for another one that is as long,
+// for none, for two, or for nothing at all.
+std::string unmistakable(const std::string& text) {
+  const bool plain = !text.empty() && text.front() != '"' && text.front() != nothing.front() &&
+                     text.find(between) == std::string::npos;
+  return plain ? text : json::quote(text);
+}
+
+std::string shortened(std::string text) {
+  if (text.size() <= fact_bytes_max) return text;
+  std::size_t end = fact_bytes_max;  // whole characters of UTF-8 only
+  while ((static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+  return text.substr(0, end) + "... (sha256 " + hex(sha256(text)) + ")";
+}
+
 std::string fact_at(const json::Value& document, const json::Pointer& at) {
   const json::Value* const found = json::resolve(document, at);
   if (found == nullptr) return std::string(nothing);
   switch (found->kind) {
     case json::Kind::null: return "null";
     case json::Kind::boolean: return found->boolean ? "true" : "false";
-    case json::Kind::number: return number_text(*found);
-    case json::Kind::string: break;
+    case json::Kind::number: return shortened(number_text(*found));
+    case json::Kind::string: return shortened(unmistakable(found->text));
     case json::Kind::array:
-    case json::Kind::object: return to_json(*found).substr(0, fact_bytes_max);
+    case json::Kind::object: break;
   }
-  std::string text = found->text.substr(0, fact_bytes_max);
-  std::ranges::replace(text, between, ' ');
-  return text;
+  return shortened(json::canonical(*found));
 }
 
 std::string facts_in(const json::Value& document, const std::vector<Compared>& compare,
                      json::Pointer Compared::*side) {
   std::string facts;
   for (const Compared& each : compare) {
-    if (!facts.empty()) facts += between;
+    if (&each != &compare.front()) facts += between;
     facts += fact_at(document, each.*side);
   }
   return facts;
@@ -76,26 +91,42 @@ std::string what_differs(const LedgerRules& rules, const std::string& ours,
   return text;
 }
 
-std::optional<std::string> cursor_of(const json::Value* value) {
-  if (value == nullptr || value->kind == json::Kind::null) return std::nullopt;
-  if (value->kind != json::Kind::string && value->kind != json::Kind::number) return std::nullopt;
+using Cursor = Expected<std::optional<std::string>, std::string>;
+
+bool is_none(const json::Value* value) {
+  return value == nullptr || value->kind == json::Kind::null ||
+         (value->kind == json::Kind::boolean && !value->boolean);
+}
+
+// Something that we cannot read is not the end: the rest of their list would be missing.
+Cursor cursor_of(const json::Value* value) {
+  if (is_none(value)) return std::optional<std::string>();
+  if (value->kind != json::Kind::string && value->kind != json::Kind::number) {
+    return Unexpected{std::string("its cursor is neither a text nor a number")};
+  }
   return value->text.empty() ? std::nullopt : std::optional(value->text);
 }
 
-Expected<std::optional<std::string>, std::string> next_of(const LedgerRules& rules,
-                                                          const json::Value& page,
-                                                          const json::Value& items) {
-  std::optional<std::string> next;
+Cursor next_of(const LedgerRules& rules, const json::Value& page, const json::Value& items) {
+  const json::Value* place = nullptr;
+  bool another = false;
   if (rules.next) {
-    next = cursor_of(json::resolve(page, *rules.next));
+    place = json::resolve(page, *rules.next);
   } else if (rules.more && rules.cursor) {
     const json::Value* const more = json::resolve(page, *rules.more);
-    const bool another = more != nullptr && more->kind == json::Kind::boolean && more->boolean;
-    if (!another) return next;
-    if (!items.items.empty()) next = cursor_of(json::resolve(items.items.back(), *rules.cursor));
-    if (!next) return Unexpected{std::string("it says that there is more, and not where")};
+    if (is_none(more)) return std::optional<std::string>();
+    another = more->kind == json::Kind::boolean;
+    if (!another) {
+      return Unexpected{"it has neither true nor false at " + json::to_text(*rules.more)};
+    }
+    if (!items.items.empty()) place = json::resolve(items.items.back(), *rules.cursor);
   }
-  if (next && next->size() > cursor_bytes_max) {
+  Cursor next = cursor_of(place);
+  if (!next) return next;
+  if (another && !*next) {
+    return Unexpected{std::string("it says that there is more, and not where")};
+  }
+  if (*next && (*next)->size() > cursor_bytes_max) {
     return Unexpected{std::string("its cursor is absurdly long")};
   }
   return next;
@@ -143,7 +174,7 @@ Expected<Page, std::string> read_page(const LedgerRules& rules, std::string_view
     entry.facts = facts_in(item, rules.compare, &Compared::theirs);
     page.entries.push_back(std::move(entry));
   }
-  Expected<std::optional<std::string>, std::string> next = next_of(rules, *document, *items);
+  Cursor next = next_of(rules, *document, *items);
   if (!next) return Unexpected{"a page is not understood: " + next.error()};
   page.next = std::move(*next);
   return page;

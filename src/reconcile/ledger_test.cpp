@@ -82,6 +82,21 @@ TEST(LedgerPage, IsRefusedWhereItIsNotUnderstood) {
   EXPECT_FALSE(read_page(rules(), R"({"error":"no"})"));
 }
 
+TEST(LedgerPage, IsNotTheLastWhereTheNextCannotBeRead) {
+  for (const std::string next : {"true", "{\"cursor\":\"a\"}", "[\"a\"]"}) {
+    EXPECT_FALSE(read_page(rules(), "{\"data\":[],\"next\":" + next + "}")) << next;
+  }
+  EXPECT_EQ(read_page(rules(), R"({"data":[],"next":false})").value().next, std::nullopt);
+  LedgerRules by_more = rules();
+  by_more.next.reset();
+  by_more.more = at("/more");
+  by_more.cursor = at("/id");
+  for (const std::string more : {"\"true\"", "1", "{}"}) {
+    EXPECT_FALSE(read_page(by_more, "{\"data\":[{\"id\":1}],\"more\":" + more + "}")) << more;
+  }
+  EXPECT_EQ(read_page(by_more, R"({"data":[{"id":1}],"more":null})").value().next, std::nullopt);
+}
+
 TEST(LedgerUrl, IsFilled) {
   EXPECT_EQ(fill_page_url("/v1/charges?after={cursor}&from={since}", "a b&c", Instant(90s)),
             "/v1/charges?after=a%20b%26c&from=90");
@@ -107,6 +122,34 @@ TEST(LedgerDifference, AmountsAndWhateverElseIsCompared) {
   OurEntry withheld = ours();
   withheld.facts = facts_of(rules(), std::nullopt);
   EXPECT_EQ(found(&withheld, {theirs("120")}), std::nullopt) << "there is nothing to compare with";
+}
+
+// What is said of a value of ours and one of theirs, each as JSON.
+std::string difference_between(const std::string& mine, const std::string& other) {
+  OurEntry entry = ours();
+  entry.facts = facts_of(rules(), "{\"amount\":" + mine + ",\"currency\":\"EUR\"}");
+  const auto difference = difference_of(rules(), range, &entry, {theirs(other)});
+  return difference ? difference->detail : std::string();
+}
+
+TEST(LedgerDifference, NothingAndAnythingElse) {
+  EXPECT_EQ(difference_between(R"("")", R"("")"), "");
+  EXPECT_EQ(difference_between(R"("")", "100"), R"(/amount: ours "", theirs 100)");
+  EXPECT_EQ(difference_between("100", R"("")"), R"(/amount: ours 100, theirs "")");
+  EXPECT_NE(difference_between("\"(none)\"", R"("")"), "");
+}
+
+TEST(LedgerDifference, ValuesThatOnlyLookAlike) {
+  EXPECT_NE(difference_between(R"("1\u001f2")", R"("1 2")"), "");
+  EXPECT_NE(difference_between(R"("\"")", R"("\"\\\"\"")"), "");
+  const std::string alike(300, '7');
+  EXPECT_NE(difference_between("\"" + alike + "1\"", "\"" + alike + "2\""), "");
+  EXPECT_EQ(difference_between("\"" + alike + "1\"", "\"" + alike + "1\""), "");
+  EXPECT_NE(difference_between("[\"" + alike + "\",1]", "[\"" + alike + "\",2]"), "");
+}
+
+TEST(LedgerDifference, NoneBetweenTwoSpellingsOfADocument) {
+  EXPECT_EQ(difference_between(R"({"a":1,"b":[2]})", R"({"b":[2.0],"a":1})"), "");
 }
 
 TEST(LedgerDifference, OneSideOnly) {

@@ -137,13 +137,16 @@ TEST_F(SqlFunctions, ReserveDecidesAsTheGatewayDoes) {
   EXPECT_EQ(reserve("k-2", "o-2"), "undetermined") << "its owner may have paid before it died";
   EXPECT_EQ(reserve("k-2", "o-2"), "undetermined");
 
-  EXPECT_EQ(reserve("k-3", "o-1", R"({"v":1,"retention_us":0})"), "execute");
+  EXPECT_EQ(reserve("k-5", "o-1", R"({"v":1,"lease_us":1})"), "execute");
+  EXPECT_EQ(reserve("k-5", "o-1"), "undetermined") << "a lease that is over is not granted again";
+
+  EXPECT_EQ(reserve("k-3", "o-1", R"({"v":1,"retention_us":1})"), "execute");
   value("SELECT pawl.complete('s', 'k-3', " + fence("k-3") + ", 200, '{}', '')");
   const std::string first_fence = fence("k-3");
   EXPECT_EQ(reserve("k-3", "o-2"), "execute") << "past its retention: a new life";
   EXPECT_GT(std::stoll(fence("k-3")), std::stoll(first_fence));
 
-  EXPECT_EQ(reserve("k-4", "o-1", R"({"v":1,"retention_us":0,"expired":"tombstone"})"), "execute");
+  EXPECT_EQ(reserve("k-4", "o-1", R"({"v":1,"retention_us":1,"expired":"tombstone"})"), "execute");
   value("SELECT pawl.complete('s', 'k-4', " + fence("k-4") + ", 200, '{}', '')");
   EXPECT_EQ(reserve("k-4", "o-2"), "gone");
 }
@@ -258,6 +261,8 @@ TEST_F(SqlFunctions, APolicyThatIsNotUnderstoodIsRefusedAndNothingIsReserved) {
                              R"({"v":1,"retention_from":"deleted"})",
                              R"({"v":1,"expired":"keep"})",
                              R"({"v":1,"lease_us":-1})",
+                             R"({"v":1,"lease_us":0})",
+                             R"({"v":1,"retention_us":0})",
                              R"({"v":1,"lease_us":"30"})",
                              R"({"v":1,"lease_us":1.5})",
                              R"({"v":1,"retention_us":3155695200000001})",
@@ -321,7 +326,7 @@ TEST_F(SqlFunctions, AfterARestoreAKeyThatIsNotKnownIsNotNew) {
   value("SELECT pawl.complete('s', 'k-done', " + fence("k-done") + ", 200, '{}', '')");
   ASSERT_EQ(reserve("k-free", "o-1"), "execute");
   value("SELECT pawl.release('s', 'k-free', " + fence("k-free") + ")");
-  ASSERT_EQ(reserve("k-over", "o-1", R"({"v":1,"retention_us":0})"), "execute");
+  ASSERT_EQ(reserve("k-over", "o-1", R"({"v":1,"retention_us":1})"), "execute");
   value("SELECT pawl.complete('s', 'k-over', " + fence("k-over") + ", 200, '{}', '')");
   const auto restored = [](const std::string& until, const std::string& finished) {
     value(
@@ -346,7 +351,19 @@ TEST_F(SqlFunctions, AfterARestoreAKeyThatIsNotKnownIsNotNew) {
   restored("-1 hour", "true");
   EXPECT_EQ(reserve("k-new", "o-1"), "execute") << "a retention has passed";
   EXPECT_EQ(reserve("k-free", "o-2"), "execute");
+  value(
+      "UPDATE pawl.facts SET value = '{\"since_us\":1,\"at_us\":1}' WHERE name = 'restored' "
+      "RETURNING 1");
+  EXPECT_EQ(reserve("k-newer", "o-1"), "restored") << "no end is known";
   value("DELETE FROM pawl.facts WHERE name = 'restored'");
+}
+
+TEST_F(SqlFunctions, ACompletionLetsGoOfAStoredRequest) {
+  ASSERT_EQ(reserve("k-1", "o-1"), "execute");
+  value(R"(UPDATE pawl.keys SET policy = policy || '{"mode":"async"}', request = '{"secret":1}',)"
+        R"( request_digest = '\x00' RETURNING 1)");
+  value("SELECT pawl.complete('s', 'k-1', " + fence("k-1") + ", 200, '{}', '')");
+  EXPECT_EQ(value("SELECT request IS NULL AND request_digest IS NULL FROM pawl.keys"), "t");
 }
 
 TEST_F(SqlFunctions, TheStoreReadsAndSweepsWhatTheyWrote) {

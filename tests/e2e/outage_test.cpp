@@ -42,6 +42,20 @@ class Outage : public OnEveryStore {
     return until([&] { return get(gateway.admin_port(), "/readyz").status == readiness; });
   }
 
+  // An async request: accepted, sent, answered, and for longer than it is tried to record it at
+  // once the store is away.
+  ServeProcess& answered_without_a_store() {
+    ServeProcess& gateway = node({.policy = "mode = \"async\"", .top = "", .rest = ""});
+    const auto gate = std::make_shared<Gate>();
+    upstream.behave(Behaviour::answer(201, "paid").after(gate));
+    EXPECT_EQ(post(gateway.port(), payment).status, 202);
+    upstream.wait_for(1);
+    store_goes();
+    gate->release();
+    EXPECT_TRUE(gateway.wait_for_text("client=worker"));
+    return gateway;
+  }
+
   void expect_replayed(const ServeProcess& gateway) {
     const HttpAnswer again = post(gateway.port(), payment);
     EXPECT_EQ(again.status, 201);
@@ -185,6 +199,23 @@ TEST_P(Outage, ADrainWaitsForOutcomesThatCouldNotBeRecordedYet) {
   store_goes();
   gate->release();
   EXPECT_EQ(problem_of(client.read_answer()), "outcome-unknown");
+  gateway.ask_to_end();
+  ASSERT_TRUE(gateway.wait_for_text("draining"));
+  store_comes_back();
+  EXPECT_EQ(gateway.wait(), 0) << gateway.err();
+  expect_replayed(node());
+}
+
+TEST_P(Outage, TheAnswerToAnAsyncRequestIsRecordedWhenTheStoreIsBack) {
+  ServeProcess& gateway = answered_without_a_store();
+  EXPECT_THAT(gateway.err(), ::testing::HasSubstr("could not be recorded yet"));
+  store_comes_back();
+  ASSERT_TRUE(becomes(gateway, payment.key, "completed"));
+  expect_replayed(gateway);
+}
+
+TEST_P(Outage, ADrainWaitsForTheAnswerToAnAsyncRequest) {
+  ServeProcess& gateway = answered_without_a_store();
   gateway.ask_to_end();
   ASSERT_TRUE(gateway.wait_for_text("draining"));
   store_comes_back();

@@ -100,6 +100,23 @@ TEST_P(OutboxReconcile, ASourceInTroubleProvesNothing) {
   EXPECT_THAT(outbox({"show", id_of(1)}).out, HasSubstr("answered 500"));
 }
 
+TEST_P(OutboxReconcile, ASourceThatKeepsSilentHoldsUpNoOther) {
+  UpstreamServer silent;
+  silent.behave(Behaviour::hang());
+  bank.behave(Behaviour::answer(200, R"({"status":"succeeded","id":"ch_1"})"));
+  std::string slow = destination("timeout = \"500ms\"\ndedupes = false\nreconcile = \"silent\"\n") +
+                     "[[source]]\nname = \"silent\"\nurl = \"" + silent.url() +
+                     "/v1/charges?key={derived_key}\"\ntimeout = \"300s\"\n"
+                     "[[source.rule]]\nstatus = 200\nthen = \"completed\"\n";
+  slow.replace(slow.find("\"provider\""), 10, "\"slow\"");
+  start_worker(slow + careless() + source());
+  enqueue(1, "slow");
+  silent.wait_for(1);  // it is being asked from here on
+  enqueue(2);
+  EXPECT_TRUE(becomes(2, "done"));
+  EXPECT_EQ(status(1), "unknown");
+}
+
 TEST_P(OutboxReconcile, AnEventOfItsSourceIsEnough) {
   std::ofstream(folder() / "whsec") << "whsec_0123456789abcdef\n";
   const std::string tells =

@@ -10,6 +10,7 @@
 #include "pawl/core/fingerprint.hpp"
 #include "src/core/form.hpp"
 #include "src/core/multipart.hpp"
+#include "tests/fuzz/respelled.hpp"
 
 namespace pawl {
 namespace {
@@ -18,54 +19,6 @@ using json::Decimal;
 using json::Kind;
 using json::Numbers;
 using json::Value;
-
-std::string integer_text(const Decimal& decimal) {
-  return (decimal.negative ? "-" : "") + decimal.digits;
-}
-
-// The same number in another spelling: all digits before the point, and an exponent.
-std::string respelled_number(const Value& number) {
-  const Decimal decimal = json::decimal_of(number);
-  if (decimal.digits.empty()) return "-0.00E+77777777777777777777";
-  const int exponent = decimal.point - static_cast<int>(decimal.digits.size());
-  return integer_text(decimal) + "00.0e" + std::to_string(exponent - 2);
-}
-
-// ASCII as \u escapes, the rest as it is.
-std::string respelled_string(std::string_view text) {
-  constexpr std::string_view digits = "0123456789ABCDEF";
-  std::string respelled = "\"";
-  for (const char c : text) {
-    const unsigned byte = static_cast<unsigned char>(c);
-    if (byte < 0x80) {
-      respelled += "\\u00";
-      respelled += {digits[byte >> 4], digits[byte & 0xF]};
-    } else {
-      respelled.push_back(c);
-    }
-  }
-  return respelled + "\"";
-}
-
-// The same value, written as differently as JSON allows: members reversed, blanks everywhere.
-std::string respelled(const Value& value) {
-  std::string text;
-  switch (value.kind) {
-    case Kind::null: return "null";
-    case Kind::boolean: return value.boolean ? "true" : "false";
-    case Kind::number: return respelled_number(value);
-    case Kind::string: return respelled_string(value.text);
-    case Kind::array:
-      for (const Value& item : value.items) text += (text.empty() ? " " : ", ") + respelled(item);
-      return "[" + text + "\n]";
-    case Kind::object:
-      for (auto member = value.members.rbegin(); member != value.members.rend(); ++member)
-        text += (text.empty() ? "\t" : " ,\t") + respelled_string(member->name) +
-                "\r: " + respelled(member->value);
-      return "{" + text + " }";
-  }
-  return text;
-}
 
 std::string canonical_of(std::string_view text, Numbers numbers) {
   const auto value = json::read(text);
@@ -85,7 +38,7 @@ void check_number(const Value& number) {
   char& last = other.digits.back();
   last = last == '9' ? '8' : static_cast<char>(last + 1);
   const int exponent = other.point - static_cast<int>(other.digits.size());
-  const auto changed = json::read(integer_text(other) + "e" + std::to_string(exponent));
+  const auto changed = json::read(json::integer_text(other) + "e" + std::to_string(exponent));
   if (changed) PAWL_CHECK(json::canonical(*changed) != exact);  // refused: just past a limit
 }
 
@@ -102,7 +55,7 @@ void check_json(std::string_view bytes) {
     PAWL_CHECK(!value.error().what.empty());
     return;
   }
-  const std::string other_spelling = respelled(*value);
+  const std::string other_spelling = json::respelled(*value);
   for (const Numbers numbers : {Numbers::exact, Numbers::rfc8785}) {
     const std::string form = json::canonical(*value, numbers);
     PAWL_CHECK(canonical_of(form, numbers) == form);

@@ -1,5 +1,8 @@
 // Any bytes as an upstream's answer: what is accepted and written out again means the same, and is
-// one answer.
+// one answer. A connection is kept exactly if both sides want it and nobody can be in doubt where
+// the answer ends: one that has a body names its length or coding, one that can have none names
+// neither.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -30,6 +33,21 @@ End scan_byte_by_byte(std::string_view bytes) {
   return scanner.scan(bytes);
 }
 
+bool has_no_body(int status) { return status < 200 || status == 204 || status == 304; }
+
+bool lists(const ResponseHead& head, std::string_view option) {
+  return std::ranges::find(head.connection, option) != head.connection.end();
+}
+
+void check_kept(const ResponseHead& head, bool bodiless) {
+  const bool wanted = head.minor_version == 1 ? !lists(head, "close") : lists(head, "keep-alive");
+  const bool names_body = find(head.fields, "Content-Length").has_value() ||
+                          find(head.fields, "Transfer-Encoding").has_value();
+  PAWL_CHECK(head.keep_alive == (wanted && names_body != bodiless));
+  PAWL_CHECK((head.framing == Framing::none) == bodiless);
+  PAWL_CHECK((head.framing == Framing::until_close) == (!bodiless && !names_body));
+}
+
 void check_written_again(const ResponseHead& head) {
   Response response{.status = head.status, .headers = end_to_end(head), .body = "12345"};
   std::string out;
@@ -40,8 +58,11 @@ void check_written_again(const ResponseHead& head) {
   const auto again = parse_response_head(out, /*to_head=*/false, HeadLimits{});
   PAWL_CHECK(again);
   PAWL_CHECK(again->status == head.status);
-  PAWL_CHECK(again->connection.empty() && again->keep_alive);
-  const bool bodiless = head.status < 200 || head.status == 204 || head.status == 304;
+  PAWL_CHECK(again->connection.empty());
+  const bool bodiless = has_no_body(head.status);
+  check_kept(*again, bodiless);
+  // Nobody writes an interim answer as the answer: it would end its connection.
+  PAWL_CHECK(again->keep_alive == (head.status >= 200));
   PAWL_CHECK(again->framing == (bodiless ? Framing::none : Framing::length));
   PAWL_CHECK(bodiless || again->length == 5);
   for (const Header& header : response.headers) {
@@ -63,8 +84,8 @@ void check_answer(std::string_view bytes) {
     PAWL_CHECK(!to_post.error().empty());
     return;
   }
-  PAWL_CHECK(to_head->framing == Framing::none);
-  PAWL_CHECK(to_post->framing != Framing::until_close || !to_post->keep_alive);
+  check_kept(*to_post, has_no_body(to_post->status));
+  check_kept(*to_head, /*bodiless=*/true);
   for (const Field& field : to_post->fields) {
     PAWL_CHECK(is_token(field.name) && is_field_value(field.value));
   }

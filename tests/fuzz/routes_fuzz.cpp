@@ -25,7 +25,8 @@ int hex(char c) {
   return at == std::string_view::npos ? -1 : static_cast<int>(at);
 }
 
-// As nginx reads a path (merge_slashes on): escapes undone, slashes merged, dot segments resolved.
+// As nginx reads a path (ngx_http_parse_complex_uri, merge_slashes on): escapes undone once,
+// slashes merged, dot segments resolved. It refuses what leaves the root; here that stays there.
 std::string read_by_nginx(std::string_view path) {
   std::string plain;
   for (std::size_t i = 0; i < path.size(); ++i) {
@@ -47,18 +48,21 @@ std::string read_by_nginx(std::string_view path) {
   }
   std::string read;
   for (const std::string& segment : segments) read += "/" + segment;
-  if (read.empty() || plain.ends_with('/')) read += "/";
+  const bool folder = plain.ends_with('/') || plain.ends_with("/.") || plain.ends_with("/..");
+  if (read.empty() || folder) read += "/";
   return read;
 }
 
-// As a servlet container does: parameters belong to no path.
-std::string without_parameters(std::string_view path) {
+// As a servlet container does: parameters belong to no path, and are dropped before escapes are
+// undone. `escaped`: as those do it that look for an escaped ';' as well.
+std::string without_parameters(std::string_view path, bool escaped = false) {
   std::string out;
   bool in_parameter = false;
-  for (const char c : path) {
-    if (c == ';') in_parameter = true;
-    if (c == '/') in_parameter = false;
-    if (!in_parameter) out += c;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    const std::string_view three = path.substr(i, 3);
+    if (path[i] == ';' || (escaped && (three == "%3B" || three == "%3b"))) in_parameter = true;
+    if (path[i] == '/') in_parameter = false;
+    if (!in_parameter) out += path[i];
   }
   return out;
 }
@@ -88,11 +92,18 @@ bool is_path(std::string_view path) {
          !http::read_target(path, head) && head.path == path;
 }
 
-void check_spelling(const Routes& routes, std::string_view method, const RouteMatch& first,
+void check_route(const Routes& routes, std::string_view method, const RouteMatch& first,
+                 const std::string& other) {
+  if (!is_path(other)) return;
+  PAWL_CHECK(&routes.find(method, other).route == &first.route);
+}
+
+// Read so, it is the same path whatever routes there are.
+void check_spelling(const Routes& routes, std::string_view method, const std::string& path,
                     const std::string& other) {
   if (!is_path(other)) return;
-  const RouteMatch match = routes.find(method, other);
-  PAWL_CHECK(match.disputed || &match.route == &first.route);
+  PAWL_CHECK(config::canonical_path(other) == config::canonical_path(path));
+  check_route(routes, method, routes.find(method, path), other);
 }
 
 void check(const config::Config& config, std::string_view method, const std::string& path) {
@@ -101,13 +112,14 @@ void check(const config::Config& config, std::string_view method, const std::str
   const RouteMatch match = routes.find(method, path);
   if (match.disputed) return;
   const std::string nginx = read_by_nginx(path);
-  check_spelling(routes, method, match, spelt_out(nginx));
-  check_spelling(routes, method, match, spelt_out(without_parameters(nginx)));
-  check_spelling(routes, method, match, without_parameters(path));
-  check_spelling(routes, method, match, path + "/");
-  check_spelling(routes, method, match, "/" + path);
-  check_spelling(routes, method, match, path + ";x=1");
-  check_spelling(routes, method, match, path + "%2F");
+  check_spelling(routes, method, path, spelt_out(nginx));
+  check_spelling(routes, method, path, spelt_out(without_parameters(nginx)));
+  check_spelling(routes, method, path, path + "/");
+  check_spelling(routes, method, path, "/" + path);
+  check_spelling(routes, method, path, path + ";x=1");
+  check_spelling(routes, method, path, path + "%2F");
+  check_route(routes, method, match, without_parameters(path));
+  check_route(routes, method, match, without_parameters(path, /*escaped=*/true));
 }
 
 void check_text(std::string_view text) {

@@ -3,8 +3,10 @@
 //
 // Whatever belongs to client n is marked with the byte 0x80 + n: the fields and bodies of its
 // request, all that the server says while it serves that request, and what it says afterwards. The
-// server reads no body of a method that has none, nor of a request that it refuses, and takes it
-// for the next request. Input: for each client a request, an answer, and what comes late.
+// server reads no body of a method that has none, nor of a request that it refuses, nor where its
+// turn says so (an action that takes none), and takes it for the next request. An answer that can
+// have no body and names one all the same gets something as its body when the next request comes.
+// Input: for each client a request, an answer, and what comes late.
 #include <algorithm>
 #include <array>
 #include <boost/asio/as_tuple.hpp>
@@ -19,12 +21,14 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "pawl/core/check.hpp"
 #include "src/adapters/http/pass_through.hpp"
 #include "src/adapters/http/session.hpp"
 #include "src/adapters/http/upstream_call.hpp"
+#include "tests/fuzz/input.hpp"
 
 namespace pawl::http {
 namespace {
@@ -33,6 +37,7 @@ namespace net = boost::asio;
 using net::ip::tcp;
 constexpr auto as_result = net::as_tuple(net::use_awaitable);
 constexpr int clients_max = 6;
+using fuzz::Input;
 
 class SteadyClock final : public Clock {
  public:
@@ -44,6 +49,7 @@ class SteadyClock final : public Clock {
 };
 
 char mark_of(int client) { return static_cast<char>(0x80 + client); }
+std::string sender_of(int client) { return "client " + std::to_string(client); }
 bool is_mark(char c) { return static_cast<unsigned char>(c) >= 0x80; }
 
 // Every byte over 0x7F becomes this client's mark.
@@ -66,28 +72,9 @@ struct Turn {
   std::string body;     // of a guarded one
   std::string answer;
   bool closes = false;
-  std::string late;
-};
-
-class Input {
- public:
-  explicit Input(std::string_view bytes) : bytes_(bytes) {}
-  [[nodiscard]] bool empty() const { return bytes_.empty(); }
-  std::uint8_t byte() {
-    if (bytes_.empty()) return 0;
-    const auto first = static_cast<std::uint8_t>(bytes_.front());
-    bytes_.remove_prefix(1);
-    return first;
-  }
-  std::string_view piece() {
-    const std::size_t size = std::min<std::size_t>(byte(), bytes_.size());
-    const std::string_view piece = bytes_.substr(0, size);
-    bytes_.remove_prefix(size);
-    return piece;
-  }
-
- private:
-  std::string_view bytes_;
+  bool reads = true;  // the bodies of methods that have one, where it does not refuse
+  std::string late;   // before anybody asks again
+  std::string owed;   // once somebody has asked again
 };
 
 std::string with_length(std::string_view head, std::string_view body) {
@@ -145,13 +132,26 @@ std::string answer_of(Input& input, bool& closes) {
   }
 }
 
-std::string late_of(Input& input) {
-  switch (input.byte() % 4) {
+std::string late_of(std::uint8_t choice, Input& input) {
+  switch (choice % 4) {
     case 0: return "";
     case 1: return with_length("HTTP/1.1 201 Created\r\nX-Mark: \xFF\r\n", "\xFF");
     case 2: return "HTTP/1.1 408 Request Timeout\r\nX-Mark: \xFF\r\nContent-Length: 0\r\n\r\n";
     default: return std::string(input.piece());
   }
+}
+
+// Where the head of the last answer ends, if it names a body that it cannot have, or one before it
+// does; nothing otherwise. From then on the connection is of no use.
+std::size_t end_of_bodiless(const Turn& turn) {
+  const std::size_t last = turn.answer.rfind("HTTP/1.1 ");
+  if (turn.closes || last == std::string::npos) return std::string::npos;
+  const std::string_view head = std::string_view(turn.answer).substr(last);
+  const bool bodiless = turn.request.starts_with("HEAD") || head.starts_with("HTTP/1.1 204") ||
+                        head.starts_with("HTTP/1.1 304");
+  const bool names = head.find("Content-Length") != head.npos || head.find("chunked") != head.npos;
+  if (turn.answer.starts_with("HTTP/1.1 103")) return turn.answer.size();
+  return bodiless && names ? last + head.find("\r\n\r\n") + 4 : std::string::npos;
 }
 
 std::vector<Turn> turns_in(std::string_view bytes) {
@@ -166,7 +166,14 @@ std::vector<Turn> turns_in(std::string_view bytes) {
       turn.request = marked(request_of(input), client);
     }
     turn.answer = marked(answer_of(input, turn.closes), client);
-    turn.late = marked(late_of(input), client);
+    const std::uint8_t choice = input.byte();
+    turn.late = marked(late_of(choice, input), client);
+    turn.reads = (choice & 0x40U) == 0;
+    const std::size_t end = end_of_bodiless(turn);
+    if ((choice & 0x80U) != 0 && end != std::string::npos) {
+      turn.answer.resize(end);
+      turn.owed = std::exchange(turn.late, "");
+    }
     turns.push_back(std::move(turn));
   }
   return turns;
@@ -202,6 +209,8 @@ class World final : public Handler {
   Task<void> handle(ClientRequest& request) override {
     PassOptions options;
     options.pseudonym = "fuzz";
+    const std::string sender = sender_of(client_);
+    options.sender = sender;
     Passed passed = co_await pass_through(request, pool_, options);
     if (!passed.problem) co_return;
     Response response;
@@ -239,7 +248,9 @@ class World final : public Handler {
   Task<void> call() {
     Writer writer(turn(), client_);
     Open gate;
-    UpstreamCall call(pool_, writer, CallOptions{});
+    CallOptions options;
+    options.sender = sender_of(client_);
+    UpstreamCall call(pool_, writer, options);
     const Record attempt;
     const Outcome outcome = co_await call.send(attempt, gate, BootTime::max());
     if (const auto* answer = std::get_if<Answered>(&outcome)) {
@@ -253,7 +264,11 @@ class World final : public Handler {
     tcp::acceptor acceptor(context_, tcp::endpoint(net::ip::address_v4::loopback(), 0));
     tcp::socket far(context_);
     far.connect(acceptor.local_endpoint());
-    Session session(acceptor.accept(), deadlines_, *this, limits_, draining_);
+    tcp::socket near = acceptor.accept();
+    // Any program of this machine may have knocked at the port first.
+    boost::system::error_code gone;
+    while (near.remote_endpoint(gone) != far.local_endpoint()) near = acceptor.accept();
+    Session session(std::move(near), deadlines_, *this, limits_, draining_);
     net::write(far, net::buffer(turn().request));
     far.shutdown(tcp::socket::shutdown_send);
     co_await session.run();
@@ -278,6 +293,7 @@ class World final : public Handler {
   // Carelessly: whatever comes next is the next request.
   Task<void> serve(std::shared_ptr<tcp::socket> socket) {
     std::string bytes;
+    std::string owed;
     for (;;) {
       const auto [error, size] = co_await net::async_read_until(*socket, net::dynamic_buffer(bytes),
                                                                 "\r\n\r\n", as_result);
@@ -288,14 +304,17 @@ class World final : public Handler {
       if (client < 0 || client >= static_cast<int>(turns_.size())) co_return;
       const Turn& turn = turns_[static_cast<std::size_t>(client)];
       const bool refuses = turn.answer.starts_with("HTTP/1.1 404");
-      const bool reads = !refuses && (head.starts_with("POST") || head.starts_with("PUT") ||
-                                      head.starts_with("PATCH"));
+      const bool reads =
+          turn.reads && !refuses &&
+          (head.starts_with("POST") || head.starts_with("PUT") || head.starts_with("PATCH"));
       if (reads) {
-        const bool whole = co_await drop_body(*socket, head, bytes);
+        const bool whole = co_await drop_body(*socket, head, client, bytes);
         if (!whole) co_return;
       }
       last_ = socket;
-      co_await net::async_write(*socket, net::buffer(turn.answer), as_result);
+      const std::string answer = owed + turn.answer;
+      owed = turn.owed;
+      co_await net::async_write(*socket, net::buffer(answer), as_result);
       if (!turn.closes) continue;
       boost::system::error_code ignored;
       socket->shutdown(tcp::socket::shutdown_send, ignored);
@@ -318,12 +337,14 @@ class World final : public Handler {
     co_return !error;
   }
 
-  static Task<bool> drop_body(tcp::socket& socket, const std::string& head, std::string& bytes) {
+  static Task<bool> drop_body(tcp::socket& socket, const std::string& head, int client,
+                              std::string& bytes) {
     if (head.find("Transfer-Encoding: ") != std::string::npos) {
       ChunkedDecoder chunks;
       while (!chunks.done()) {
         const Expected<ChunkedDecoder::Step, Refusal> step = chunks.decode(bytes);
         PAWL_CHECK(step);  // we wrote it anew
+        expect_only(std::string_view(bytes).substr(0, step->used), client);
         bytes.erase(0, step->used);
         if (step->used > 0 || chunks.done()) continue;
         const bool came = co_await read_more(socket, bytes);
@@ -337,6 +358,7 @@ class World final : public Handler {
       const bool came = co_await read_more(socket, bytes);
       if (!came) co_return false;
     }
+    expect_only(std::string_view(bytes).substr(0, wanted), client);
     bytes.erase(0, wanted);
     co_return true;
   }

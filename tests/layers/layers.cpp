@@ -19,6 +19,7 @@ struct Rule {
 const std::vector<Rule>& rules() {
   static const std::vector<Rule> all{
       {"include/pawl/core/", {"pawl/core/"}},
+      {"src/core/check.cpp", {"pawl/core/", "poll.h", "unistd.h"}},
       {"src/core/sha256.cpp", {"pawl/core/", "src/core/", "openssl/"}},
       {"src/core/", {"pawl/core/", "src/core/"}},
       {"src/reconcile/", {"pawl/core/", "src/reconcile/"}},
@@ -58,7 +59,8 @@ const std::vector<Rule>& rules() {
         "src/reconcile/", "src/adapters/", "boost/asio/"}},
       {"src/gateway/",
        {"pawl/core/", "pawl/ports/", "pawl/engine.hpp", "src/gateway/", "src/config/",
-        "src/reconcile/", "src/adapters/http/", "boost/asio/", "prometheus/", "unistd.h"}},
+        "src/reconcile/", "src/adapters/http/", "src/adapters/os/log_sink.hpp", "boost/asio/",
+        "prometheus/"}},
       {"testing/postgres_server.cpp", {"testing/", "libpq-fe.h"}},
       {"testing/", {"pawl/core/", "pawl/ports/", "testing/", "boost/asio/"}},
   };

@@ -10,6 +10,8 @@ Refusal body_too_large(std::size_t bytes_max) {
           {}};
 }
 
+Refusal overloaded() { return {Problem::overloaded, {}, {}}; }
+
 std::optional<Refusal> refusal_of(BodyTrouble trouble) {
   if (trouble.refusal) return std::move(trouble.refusal);
   if (trouble.io != Io::timed_out) return std::nullopt;
@@ -76,29 +78,42 @@ Task<Expected<std::string_view, BodyTrouble>> BodyReader::next() {
   co_return piece_;
 }
 
-Task<Expected<std::string, BodyTrouble>> BodyReader::read_whole(std::size_t bytes_max) {
+Task<Expected<std::string, BodyTrouble>> BodyReader::read_whole(std::size_t bytes_max,
+                                                                Charge* memory) {
+  const auto has_room_for = [memory](std::size_t bytes) {
+    return memory == nullptr || memory->cover(bytes, MemoryUse::new_work);
+  };
   std::string whole;
+  BodyTrouble trouble;
   stream_.consume(used_);
   used_ = 0;
+  const bool has_length = framing_ == Framing::length && left_ <= bytes_max;
+  const std::size_t all = has_length ? static_cast<std::size_t>(left_) : bytes_max;
   const std::string_view arrived = stream_.arrived();
   // Nearly every body comes with its head: then there is nothing to wait for.
-  if (framing_ == Framing::length && left_ <= std::min(bytes_max, arrived.size())) {
-    whole = arrived.substr(0, static_cast<std::size_t>(left_));
+  if (has_length && all <= arrived.size()) {
+    if (!has_room_for(all)) {
+      trouble.refusal = overloaded();
+      co_return Unexpected{std::move(trouble)};
+    }
+    whole = arrived.substr(0, all);
     stream_.consume(whole.size());
     left_ = 0;
     done_ = true;
     co_return whole;
   }
-  if (framing_ == Framing::length && left_ <= bytes_max) {
-    whole.reserve(static_cast<std::size_t>(left_));
-  }
+  if (has_length) whole.reserve(all);
   for (;;) {
     const Expected<std::string_view, BodyTrouble> piece = co_await next();
     if (!piece) co_return Unexpected{piece.error()};
     if (piece->empty()) co_return whole;
-    if (piece->size() > bytes_max - whole.size()) {
-      BodyTrouble trouble;
+    const std::size_t size = whole.size() + piece->size();
+    if (size > bytes_max) {
       trouble.refusal = body_too_large(bytes_max);
+      co_return Unexpected{std::move(trouble)};
+    }
+    if (!has_room_for(charged_for(size, all))) {
+      trouble.refusal = overloaded();
       co_return Unexpected{std::move(trouble)};
     }
     whole.append(*piece);

@@ -7,6 +7,7 @@
 
 #include "src/adapters/http/chunked.hpp"
 #include "src/adapters/http/head.hpp"
+#include "src/adapters/http/memory_budget.hpp"
 #include "src/adapters/http/stream.hpp"
 
 namespace pawl::http {
@@ -31,8 +32,10 @@ class BodyReader {
   // The next piece; empty only when done. Valid until the next call or any read of the stream.
   Task<Expected<std::string_view, BodyTrouble>> next();
 
-  // All of it, if it is no longer than `bytes_max`; else a refusal with body-too-large.
-  Task<Expected<std::string, BodyTrouble>> read_whole(std::size_t bytes_max);
+  // All of it, if it is no longer than `bytes_max`; else a refusal with body-too-large. What has
+  // arrived is charged as new work to `memory`, if there is one; overloaded without room for it.
+  Task<Expected<std::string, BodyTrouble>> read_whole(std::size_t bytes_max,
+                                                      Charge* memory = nullptr);
 
  private:
   std::optional<BodyTrouble> take_arrived();
@@ -51,5 +54,7 @@ std::optional<Refusal> refusal_of(BodyTrouble trouble);
 
 // "The body is over the limit of N bytes."
 Refusal body_too_large(std::size_t bytes_max);
+// There is no memory for it.
+Refusal overloaded();
 
 }  // namespace pawl::http

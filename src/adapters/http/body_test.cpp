@@ -104,5 +104,31 @@ TEST_F(BodyReaderTest, EndsWithTheConnectionWhereThatIsTheEnd) {
   EXPECT_EQ(*body, "hello");
 }
 
+TEST_F(BodyReaderTest, ChargesWhatHasArrivedAndRefusesWhatThereIsNoRoomFor) {
+  MemoryBudget budget(1000);
+  const std::string chunked = "5\r\nhello\r\n0\r\n\r\n";
+  for (const auto& [framing, bytes] :
+       {std::pair(Framing::length, std::string("hello")), std::pair(Framing::chunked, chunked)}) {
+    Charge memory(&budget);
+    send(bytes);
+    BodyReader reader(near(), framing, 5);
+    EXPECT_EQ(run(reader.read_whole(100, &memory)).value(), "hello");
+    EXPECT_EQ(budget.used(), framing == Framing::length ? 5U : 100U);
+  }
+  Charge others(&budget);
+  ASSERT_TRUE(others.resize(746, MemoryUse::admitted));
+  for (const auto& [framing, bytes] :
+       {std::pair(Framing::length, std::string("hello")), std::pair(Framing::chunked, chunked)}) {
+    Charge memory(&budget);
+    send(bytes);
+    BodyReader reader(near(), framing, 5);
+    const auto body = run(reader.read_whole(100, &memory));
+    ASSERT_FALSE(body);
+    EXPECT_EQ(body.error().refusal->problem, Problem::overloaded);
+    near().consume(near().arrived().size());
+  }
+  EXPECT_EQ(budget.used(), 746U);
+}
+
 }  // namespace
 }  // namespace pawl::http

@@ -43,6 +43,9 @@ class Deadlines {
 
   [[nodiscard]] BootTime now() const { return clock_.now(); }
 
+  // For somebody of this thread.
+  Task<void> sleep(Duration time) { return clock_.sleep_until(clock_.now() + time); }
+
   // Until `stop`: expires what is due.
   Task<void> run();
   void stop() { stopped_ = true; }

@@ -4,6 +4,8 @@ namespace pawl::http {
 namespace {
 
 constexpr int interim_answers_max = 16;
+constexpr std::size_t small_head_bytes = 4096;  // every connection has room for that
+constexpr std::size_t head_copies = 2;          // in the stream, and apart from it
 constexpr HeadLimits answer_limits{
     .head_bytes_max = std::size_t{256} << 10, .field_count_max = 1000, .target_bytes_max = 0};
 
@@ -25,8 +27,8 @@ NoAnswer no_answer(const HeadTrouble& trouble) {
 
 }  // namespace
 
-Task<std::optional<HeadTrouble>> read_head(Stream& stream, std::size_t bytes_max,
-                                           std::string& head) {
+Task<std::optional<HeadTrouble>> read_head(Stream& stream, std::size_t bytes_max, std::string& head,
+                                           Charge* memory) {
   HeadScanner scanner(bytes_max);
   for (;;) {
     const Expected<std::optional<std::size_t>, Refusal> end = scanner.scan(stream.arrived());
@@ -43,6 +45,12 @@ Task<std::optional<HeadTrouble>> read_head(Stream& stream, std::size_t bytes_max
     trouble.io = co_await stream.read_more();
     trouble.nothing_arrived = stream.arrived().empty();
     if (trouble.io != Io::ok) co_return trouble;
+    const std::size_t arrived = stream.arrived().size();
+    const bool counts = memory != nullptr && arrived > small_head_bytes;
+    if (counts && !memory->cover(head_copies * arrived, MemoryUse::new_work)) {
+      trouble.refusal = Refusal{Problem::overloaded, {}, {}};
+      co_return trouble;
+    }
   }
 }
 

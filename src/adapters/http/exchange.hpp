@@ -4,6 +4,7 @@
 #include <string>
 
 #include "src/adapters/http/head.hpp"
+#include "src/adapters/http/memory_budget.hpp"
 #include "src/adapters/http/stream.hpp"
 
 namespace pawl::http {
@@ -16,9 +17,9 @@ struct HeadTrouble {
 };
 
 // The bytes of one head, consumed from the stream into `head`. Views of its parse point into that
-// string: keep it where it is.
-Task<std::optional<HeadTrouble>> read_head(Stream& stream, std::size_t bytes_max,
-                                           std::string& head);
+// string: keep it where it is. What a large one holds is charged to `memory`, if there is one.
+Task<std::optional<HeadTrouble>> read_head(Stream& stream, std::size_t bytes_max, std::string& head,
+                                           Charge* memory = nullptr);
 
 // The final answer's head of an upstream. 1xx are skipped, up to a limit; `bytes` holds the head.
 enum class AnswerTrouble { timed_out, cut_off, malformed };

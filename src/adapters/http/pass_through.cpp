@@ -203,7 +203,8 @@ Task<Passed> pass(ClientRequest& request, UpstreamPool& pool, const PassOptions&
   const std::string head = request_head(request, options, pool.authority());
   const bool to_head = request.head.method == "HEAD";
   for (bool first_try = true;; first_try = false) {
-    std::unique_ptr<Stream> upstream = first_try ? pool.reuse(options.idle_max) : nullptr;
+    std::unique_ptr<Stream> upstream =
+        first_try ? pool.reuse(options.idle_max, options.sender) : nullptr;
     const bool kept = upstream != nullptr;
     if (!kept) {
       const BootTime connect_by = pool.deadlines().now() + options.connect_timeout;
@@ -213,6 +214,7 @@ Task<Passed> pass(ClientRequest& request, UpstreamPool& pool, const PassOptions&
       }
       upstream = std::move(*fresh);
     }
+    if (has_body(request.head)) upstream->carried_for = options.sender;
     upstream->expires_at(upstream->now() + options.timeout);
     const Parts parts{head, {}};
     const Stream::Sent sent = co_await upstream->write(parts);

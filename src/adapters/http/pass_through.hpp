@@ -25,6 +25,7 @@ struct PassOptions {
   Duration idle_max = std::chrono::seconds(10);
   std::string_view pseudonym;
   std::string_view request_id;  // told to the upstream; empty: none
+  std::string_view sender;      // as CallOptions::sender
   PassWatch* watch = nullptr;
 };
 

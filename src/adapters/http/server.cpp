@@ -55,24 +55,40 @@ std::size_t ConnectionCount::all() const {
 }
 
 SessionGroup::SessionGroup(net::io_context& context, Deadlines& deadlines, Handler& handler,
-                           SessionLimits limits, ConnectionCount& count)
-    : context_(context), deadlines_(deadlines), handler_(handler), limits_(limits), count_(count) {}
+                           SessionLimits limits)
+    : context_(context), deadlines_(deadlines), handler_(handler), limits_(limits) {}
 
-void SessionGroup::start(tcp::socket socket, std::string address) {
-  net::post(context_, [this, socket = std::move(socket), address = std::move(address)]() mutable {
-    auto session =
-        std::make_shared<Session>(std::move(socket), deadlines_, handler_, limits_, draining_);
-    // Not lost sight of: the group knows its sessions, and the drain waits for them.
-    net::co_spawn(context_, run(std::move(session), std::move(address)), net::detached);
+// What a session throws ends that session alone: there was no memory for it, most likely.
+void SessionGroup::start(tcp::socket socket, ConnectionSlot slot) {
+  net::post(context_, [this, socket = std::move(socket), slot = std::move(slot)]() mutable {
+    try {
+      auto session =
+          std::make_shared<Session>(std::move(socket), deadlines_, handler_, limits_, draining_);
+      // Not lost sight of: the group knows its sessions, and the drain waits for them.
+      net::co_spawn(context_, run(std::move(slot), std::move(session)), net::detached);
+    } catch (const std::exception& failure) {
+      give_up(failure.what());
+    }
   });
 }
 
-Task<void> SessionGroup::run(std::shared_ptr<Session> session, std::string address) {
+Task<void> SessionGroup::run(ConnectionSlot slot, std::shared_ptr<Session> session) {
   const auto place = sessions_.insert(sessions_.end(), session.get());
-  co_await session->run();
+  try {
+    co_await session->run();
+  } catch (const std::exception& failure) {
+    give_up(failure.what());
+  }
   sessions_.erase(place);
-  session.reset();  // before the count: who waits for it takes down what a session uses
-  count_.remove(address);
+  session.reset();
+  const ConnectionSlot free = std::move(slot);
+}
+
+void SessionGroup::give_up(std::string_view why) noexcept {
+  try {
+    handler_.failed(why);
+  } catch (...) {  // no memory for that either
+  }
 }
 
 void SessionGroup::drain() {
@@ -102,26 +118,38 @@ Expected<std::uint16_t, std::string> Listener::open(const std::string& host, std
 }
 
 Task<void> Listener::run() {
+  bool failed = false;
   while (acceptor_.is_open()) {
-    SessionGroup& group = *groups_[next_];
-    next_ = (next_ + 1) % groups_.size();
-    auto [error, socket] = co_await acceptor_.async_accept(group.context(), as_result);
-    if (error == net::error::operation_aborted || !acceptor_.is_open()) co_return;
-    if (error) {  // out of descriptors, most likely: wait for some to come back
-      net::steady_timer pause(acceptor_.get_executor(), std::chrono::milliseconds(50));
-      co_await pause.async_wait(as_result);
-      continue;
+    try {
+      if (failed) {  // out of descriptors or memory, most likely: wait for some to come back
+        net::steady_timer pause(acceptor_.get_executor(), std::chrono::milliseconds(50));
+        co_await pause.async_wait(as_result);
+        failed = false;
+      }
+      co_await accept_one();
+    } catch (const std::exception&) {
+      failed = true;
     }
-    boost::system::error_code gone;
-    const tcp::endpoint peer = socket.remote_endpoint(gone);
-    if (gone) continue;
-    std::string address = counted_as(peer.address());
-    if (!count_.add(address)) {
-      socket.write_some(net::buffer(too_many), gone);
-      continue;
-    }
-    group.start(std::move(socket), std::move(address));
   }
+}
+
+// Throws where it cannot accept, and where there is no memory for the connection: it is closed.
+Task<void> Listener::accept_one() {
+  SessionGroup& group = *groups_[next_];
+  next_ = (next_ + 1) % groups_.size();
+  auto [error, socket] = co_await acceptor_.async_accept(group.context(), as_result);
+  if (error == net::error::operation_aborted || !acceptor_.is_open()) co_return;
+  if (error) throw boost::system::system_error(error);
+  boost::system::error_code gone;
+  const tcp::endpoint peer = socket.remote_endpoint(gone);
+  if (gone) co_return;
+  std::string address = counted_as(peer.address());
+  if (!count_.add(address)) {
+    socket.write_some(net::buffer(too_many), gone);
+    co_return;
+  }
+  ConnectionSlot slot(count_, std::move(address));
+  group.start(std::move(socket), std::move(slot));
 }
 
 void Listener::close() {

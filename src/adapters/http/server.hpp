@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "pawl/core/expected.hpp"
@@ -38,16 +39,34 @@ class ConnectionCount {
   std::map<std::string, std::size_t> by_address_;
 };
 
+// One connection's place in a count, until it goes.
+class ConnectionSlot {
+ public:
+  // Of a connection that was added.
+  ConnectionSlot(ConnectionCount& count, std::string address)
+      : count_(&count), address_(std::move(address)) {}
+  ~ConnectionSlot() {
+    if (count_ != nullptr) count_->remove(address_);
+  }
+  ConnectionSlot(ConnectionSlot&& other) noexcept
+      : count_(std::exchange(other.count_, nullptr)), address_(std::move(other.address_)) {}
+  ConnectionSlot& operator=(ConnectionSlot&&) = delete;
+
+ private:
+  ConnectionCount* count_;
+  std::string address_;
+};
+
 // The sessions of one thread. Everything but `start` happens on that thread.
 class SessionGroup {
  public:
   SessionGroup(boost::asio::io_context& context, Deadlines& deadlines, Handler& handler,
-               SessionLimits limits, ConnectionCount& count);
+               SessionLimits limits);
 
   boost::asio::io_context& context() { return context_; }
 
   // Serves the connection on this group's thread. From any thread.
-  void start(boost::asio::ip::tcp::socket socket, std::string address);
+  void start(boost::asio::ip::tcp::socket socket, ConnectionSlot slot);
 
   // From now on every connection ends with the answer it is waiting for; idle ones end at once.
   void drain();
@@ -55,13 +74,15 @@ class SessionGroup {
   void close_all();
 
  private:
-  Task<void> run(std::shared_ptr<Session> session, std::string address);
+  // In this order: a session goes before its slot. Who waits for the slots takes down what a
+  // session uses.
+  Task<void> run(ConnectionSlot slot, std::shared_ptr<Session> session);
+  void give_up(std::string_view why) noexcept;
 
   boost::asio::io_context& context_;
   Deadlines& deadlines_;
   Handler& handler_;
   const SessionLimits limits_;
-  ConnectionCount& count_;
   std::list<Session*> sessions_;
   bool draining_ = false;
 };
@@ -81,6 +102,8 @@ class Listener {
   void close();
 
  private:
+  Task<void> accept_one();
+
   boost::asio::ip::tcp::acceptor acceptor_;
   std::vector<SessionGroup*> groups_;
   ConnectionCount& count_;

@@ -6,11 +6,13 @@ namespace pawl::http {
 namespace {
 
 constexpr std::string_view continue_line = "HTTP/1.1 100 Continue\r\n\r\n";
+constexpr std::size_t discarded_bytes_max = std::size_t{64} << 10;
 constexpr std::size_t linger_bytes_max = std::size_t{256} << 10;
 constexpr Duration linger_time = std::chrono::seconds(2);
 constexpr char tls_handshake = 0x16;
 constexpr std::size_t body_bytes_per_timeout = std::size_t{64} << 10;
 constexpr std::size_t write_bytes_per_timeout = std::size_t{256} << 10;
+constexpr std::size_t spooled_bytes_per_write = std::size_t{64} << 10;
 
 std::string address_of(const boost::asio::ip::tcp::socket& socket) {
   boost::system::error_code error;
@@ -30,7 +32,8 @@ Task<bool> ClientRequest::send_continue() {
   co_return sent.io == Io::ok;
 }
 
-Task<Expected<std::string, BodyTrouble>> ClientRequest::read_body(std::size_t bytes_max) {
+Task<Expected<std::string, BodyTrouble>> ClientRequest::read_body(std::size_t bytes_max,
+                                                                  Charge& memory) {
   if (head.framing == Framing::length && head.length > bytes_max) {
     BodyTrouble trouble;
     trouble.refusal = body_too_large(bytes_max);
@@ -45,9 +48,25 @@ Task<Expected<std::string, BodyTrouble>> ClientRequest::read_body(std::size_t by
       co_return Unexpected{std::move(trouble)};
     }
   }
-  Expected<std::string, BodyTrouble> body = co_await body_.read_whole(bytes_max);
+  Expected<std::string, BodyTrouble> body = co_await body_.read_whole(bytes_max, &memory);
   stream_.expires_never();
   co_return body;
+}
+
+Task<void> ClientRequest::discard_body() {
+  const bool is_long = head.framing == Framing::length && head.length > discarded_bytes_max;
+  // Whoever waits for 100 Continue has not sent it, and hears of the refusal instead.
+  if (is_long || (head.expects_continue && stream_.arrived().empty())) co_return;
+  stream_.expires_at(stream_.now() + limits_.body_timeout);
+  std::size_t discarded = 0;
+  bool more = !body_.done();
+  while (more && discarded <= discarded_bytes_max) {
+    const Expected<std::string_view, BodyTrouble> piece = co_await body_.next();
+    more = piece && !piece->empty();
+    if (more) discarded += piece->size();
+  }
+  stream_.expires_never();
+  stream_.revive();  // also one that was too slow is told why it was refused
 }
 
 Task<Expected<std::string_view, BodyTrouble>> ClientRequest::next_piece() {
@@ -70,16 +89,17 @@ Task<Expected<std::string_view, BodyTrouble>> ClientRequest::next_piece() {
   co_return piece;
 }
 
-Task<void> ClientRequest::answer(const Response& response) {
+Task<void> ClientRequest::answer(const Response& response, std::string_view body) {
   if (!body_.done()) keep_alive_ = false;
   AnswerOptions options;
   options.keep_alive = !will_close();
+  options.length = body.size();
   std::string bytes;
   bytes.reserve(512);
   append_answer_head(bytes, response, options);
   const bool bodiless = head.method == "HEAD" || response.status == 204 || response.status == 304;
   std::string_view first = bytes;
-  std::string_view rest = bodiless ? std::string_view{} : std::string_view(response.body);
+  std::string_view rest = bodiless ? std::string_view{} : body;
   do {  // a large answer to a slow client is not late as long as it moves
     const std::array<std::string_view, 2> parts{first, rest.substr(0, write_bytes_per_timeout)};
     stream_.expires_at(stream_.now() + limits_.write_timeout);
@@ -101,7 +121,7 @@ Task<void> ClientRequest::answer_from(const Response& response, const Spool& bod
   append_answer_head(first, response, options);
   std::string piece;
   for (std::uint64_t sent = 0; sent < body.size() && !failed_; sent += piece.size()) {
-    piece.resize(write_bytes_per_timeout);
+    piece.resize(spooled_bytes_per_write);
     piece.resize(body.read(sent, piece.data(), piece.size()));
     const std::array<std::string_view, 2> parts{first, piece};
     stream_.expires_at(stream_.now() + limits_.write_timeout);
@@ -147,8 +167,9 @@ Task<bool> Session::serve_one() {
   if (stream_.arrived().front() == tls_handshake) co_return false;
   stream_.expires_at(stream_.now() + limits_.header_timeout);
   std::string bytes;
+  Charge memory(limits_.memory);
   const std::optional<HeadTrouble> trouble =
-      co_await read_head(stream_, limits_.head.head_bytes_max, bytes);
+      co_await read_head(stream_, limits_.head.head_bytes_max, bytes, &memory);
   if (trouble) {
     if (trouble->refusal) co_await refuse(*trouble->refusal);
     if (trouble->io == Io::timed_out) {

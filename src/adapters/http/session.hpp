@@ -16,6 +16,7 @@ struct SessionLimits {
   Duration body_timeout = std::chrono::seconds(30);
   Duration idle_timeout = std::chrono::seconds(60);
   Duration write_timeout = std::chrono::seconds(30);
+  MemoryBudget* memory = nullptr;  // what large heads are charged to
 };
 
 // One request of a client, while it is being answered.
@@ -35,13 +36,18 @@ class ClientRequest {
 
   // The body, asked for with 100 Continue if the client waits for that. A refusal closes the
   // connection.
-  Task<Expected<std::string, BodyTrouble>> read_body(std::size_t bytes_max);
+  Task<Expected<std::string, BodyTrouble>> read_body(std::size_t bytes_max, Charge& memory);
+  // Of a request that is refused already: read and dropped, so that the connection may go on. Only
+  // where it is short; the rest of a longer one is nobody's, and its connection ends.
+  Task<void> discard_body();
   // For streaming: the same, piece by piece. `body_timeout` is for each 64 KiB of it, and only the
   // time spent waiting for the client counts.
   Task<Expected<std::string_view, BodyTrouble>> next_piece();
 
   // The whole answer. Exactly one, or `answered_by_hand` after writing to the stream oneself.
-  Task<void> answer(const Response& response);
+  Task<void> answer(const Response& response) { return answer(response, response.body); }
+  // The same with a body that others hold too, and that outlives the call.
+  Task<void> answer(const Response& response, std::string_view body);
   // The same with a body that is not in the answer.
   Task<void> answer_from(const Response& response, const Spool& body);
   void close_after() { keep_alive_ = false; }
@@ -77,6 +83,8 @@ class Handler {
   virtual Task<void> handle(ClientRequest& request) = 0;
   // A message that is no request: what the client is told before the connection is closed.
   virtual Response refused(const Refusal& refusal) = 0;
+  // A session ended by an exception; its client was told nothing more.
+  virtual void failed(std::string_view /*why*/) {}
 };
 
 // The loop of one connection. `draining` is looked at between requests.

@@ -2,6 +2,12 @@
 //
 // It is delivered only after its record is durable, and a record is completed only by a whole
 // answer: so all of it has to be somewhere in between.
+//
+// It is written and read on the event loop, a piece of a read's size at a time, and not on a thread
+// of its own: such a write goes into the page cache and takes about as long as handing it over
+// would. Only answers beyond response_limit come here. Where the disk is slower than the upstream
+// the kernel makes a writer wait, and what else is on this thread with it: $TMPDIR on a tmpfs or a
+// fast disk is the remedy.
 #pragma once
 
 #include <cstddef>

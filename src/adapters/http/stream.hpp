@@ -74,6 +74,9 @@ class Stream final : public Deadlines::Entry {
   void shut_down_sending();
 
   BootTime idle_since{};
+  // Whose body this connection has carried; empty: nobody's. A server that did not read it takes it
+  // for the start of the next request, so that nobody else's may follow.
+  std::string carried_for;
 
  private:
   void expire() override;

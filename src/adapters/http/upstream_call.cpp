@@ -14,6 +14,9 @@ namespace {
 constexpr std::uint64_t spool_bytes_max = std::uint64_t{4} << 30;
 // To see whether JSON has come to its end all of it has to be there.
 constexpr std::size_t verified_bytes_max = std::size_t{64} << 20;
+// While it is recorded: the answer, the record as it will be, and that on its way to the store.
+constexpr std::size_t copies = 3;
+constexpr Duration room_wait_step = std::chrono::milliseconds(20);
 
 Lost lost(Lost::How how, std::string why) { return Lost{how, std::move(why)}; }
 
@@ -56,7 +59,7 @@ BodyTrouble too_large(std::uint64_t bytes_max) {
 
 Task<Outcome> UpstreamCall::send(const Record& attempt, SendGate& gate, BootTime deadline) {
   for (;;) {
-    std::unique_ptr<Stream> stream = pool_.reuse(options_.idle_max);
+    std::unique_ptr<Stream> stream = pool_.reuse(options_.idle_max, options_.sender);
     const bool fresh = !stream;
     if (fresh) {
       const BootTime connect_by =
@@ -84,6 +87,7 @@ Task<Outcome> UpstreamCall::exchange(std::unique_ptr<Stream> stream, const Recor
   const std::string head = writer_.head(attempt);
   const std::array<std::string_view, 2> parts{head, writer_.body()};
   const BootTime sent_at = pool_.deadlines().now();
+  if (!writer_.body().empty()) stream->carried_for = options_.sender;
   const Stream::Sent sent = co_await stream->write(parts);
   // A first write that the kernel took nothing of cannot have reached anybody.
   if (sent.io != Io::ok && sent.bytes == 0) co_return NotSent{"the connection had gone"};
@@ -106,13 +110,19 @@ Task<Outcome> UpstreamCall::exchange(std::unique_ptr<Stream> stream, const Recor
   answered.response.headers = end_to_end(*answer);
   answered.response.body = std::move(*body);
   answered.withheld = spool_ != nullptr;
-  // Bytes after the answer are nobody's, and a body that may not have been read would be taken for
-  // the next request: such a connection is not used again.
+  // Bytes after the answer are nobody's, and a body that was most likely not read would be taken
+  // for the next request: such a connection is not used again. (One that was answered well may
+  // still be unread: `carried_for`.)
   const bool body_was_read = writer_.body().empty() || answer->status < 400;
   const bool reusable =
       answer->keep_alive && sent.io == Io::ok && stream->arrived().empty() && body_was_read;
   if (reusable) pool_.keep(std::move(stream));
   co_return answered;
+}
+
+bool UpstreamCall::has_room_for(std::size_t bytes) {
+  const std::size_t held = copies * bytes;
+  return held <= options_.paid || memory_.cover(held - options_.paid, MemoryUse::admitted);
 }
 
 // In memory as far as that goes; the whole of a larger one in the spool.
@@ -123,18 +133,21 @@ Task<Expected<std::string, BodyTrouble>> UpstreamCall::read_body(Stream& stream,
   const bool verifies = answer.framing == Framing::until_close &&
                         options_.until_close == UntilClose::verify && names_json(answer);
   if (verifies) held_max = std::max(held_max, verified_bytes_max);
-  const bool fits = answer.framing == Framing::none ||
-                    (answer.framing == Framing::length && answer.length <= held_max);
+  const bool has_length = answer.framing == Framing::length && answer.length <= held_max;
+  const bool fits = answer.framing == Framing::none || (has_length && has_room_for(answer.length));
   if (fits || options_.large == Large::refused) co_return co_await reader.read_whole(held_max);
+  const std::size_t all = has_length ? answer.length : held_max;
   std::string held;
   for (;;) {
     const Expected<std::string_view, BodyTrouble> piece = co_await reader.next();
     if (!piece) co_return Unexpected{piece.error()};
-    if (piece->empty()) co_return held;
-    if (!spool_ && piece->size() > held_max - held.size()) {
+    if (piece->empty()) break;
+    const std::size_t size = held.size() + piece->size();
+    if (!spool_ && (size > held_max || !has_room_for(charged_for(size, all)))) {
       spool_ = std::make_shared<Spool>();
       spool_->append(held);
       held = {};
+      memory_.resize(0, MemoryUse::admitted);
     }
     if (!spool_) {
       held.append(*piece);
@@ -143,6 +156,26 @@ Task<Expected<std::string, BodyTrouble>> UpstreamCall::read_body(Stream& stream,
     if (spool_->size() > spool_bytes_max) co_return Unexpected{too_large(spool_bytes_max)};
     spool_->append(*piece);
   }
+  if (!spool_ || spool_->size() > held_max) co_return held;
+  co_return co_await take_back();
+}
+
+// It is in the spool for want of memory alone: with some patience it can be stored.
+Task<std::string> UpstreamCall::take_back() {
+  const auto size = static_cast<std::size_t>(spool_->size());
+  const BootTime until = pool_.deadlines().now() + options_.room_wait;
+  while (!has_room_for(size)) {
+    if (pool_.deadlines().now() >= until || !spool_->whole()) co_return std::string();
+    co_await pool_.deadlines().sleep(room_wait_step);
+  }
+  std::string body(size, '\0');
+  std::size_t got = 0;
+  for (std::size_t more = 1; more > 0 && got < size; got += more) {
+    more = spool_->read(got, body.data() + got, size - got);
+  }
+  if (got < size) co_return std::string();
+  spool_.reset();
+  co_return body;
 }
 
 }  // namespace pawl::http

@@ -4,6 +4,7 @@
 
 #include <sys/socket.h>
 
+#include <boost/asio/detached.hpp>
 #include <functional>
 #include <list>
 #include <thread>
@@ -21,6 +22,8 @@ using pawl::testing::Wire;
 constexpr std::string_view created = "HTTP/1.1 201 Created\r\nContent-Length: 4\r\n\r\npaid";
 constexpr std::string_view too_slow =
     "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+
+const std::string lengthy = "HTTP/1.1 201 Created\r\nContent-Length: 1000\r\n\r\n";
 
 class Payment final : public RequestWriter {
  public:
@@ -70,6 +73,9 @@ class UpstreamCallTest : public ::testing::Test {
   Outcome send(Moment& moment) {
     Payment payment;
     UpstreamCall call(pool_, payment, CallOptions{});
+    return send(call, moment);
+  }
+  Outcome send(UpstreamCall& call, Moment& moment) {
     const Record attempt;
     std::optional<Outcome> outcome;
     auto task = call.send(attempt, moment, clock_.now() + std::chrono::seconds(20));
@@ -97,6 +103,25 @@ class UpstreamCallTest : public ::testing::Test {
     ASSERT_NE(answered, nullptr);
     EXPECT_EQ(answered->response.status, 201);
     EXPECT_EQ(answered->response.body, "paid");
+  }
+
+  UpstreamPool& pool() { return pool_; }
+  boost::asio::io_context& context() { return context_; }
+  // Once the answer is in the spool, it waits for this.
+  Task<void> let_go_when_spooled(UpstreamCall& call, std::optional<Charge>& others) {
+    while (!call.spool() || call.spool()->size() < 1000) {
+      co_await deadlines_.sleep(std::chrono::milliseconds(1));
+    }
+    others.reset();
+  }
+  // Answers the next connection's request with a body of 1,000 bytes.
+  Moment answering_at_length() {
+    return Moment([this](int) {
+      Wire& wire = accept();
+      servers_.emplace_back([&wire] {
+        if (wire.read_head()) wire.send(lengthy + std::string(1000, 'b'));
+      });
+    });
   }
 
  private:
@@ -150,6 +175,57 @@ TEST_F(UpstreamCallTest, SendsNothingToAServerThatSpeaksFirst) {
   Moment moment([&](int) { accept().send(too_slow); });
   const Outcome outcome = send(moment);
   EXPECT_TRUE(std::holds_alternative<NotSent>(outcome));
+}
+
+TEST_F(UpstreamCallTest, ChargesAnAnswerForWhatIsNotPaidYet) {
+  MemoryBudget budget(10'000);
+  CallOptions options;
+  options.large = Large::spooled;
+  options.memory = &budget;
+  options.paid = 600;
+  Payment payment;
+  UpstreamCall call(pool(), payment, options);
+  Moment moment = answering_at_length();
+  const Outcome outcome = send(call, moment);
+  EXPECT_EQ(std::get<Answered>(outcome).response.body, std::string(1000, 'b'));
+  EXPECT_EQ(budget.used(), 3 * 1000U - 600U);
+  EXPECT_EQ(call.take_memory().bytes(), 2400U);
+  EXPECT_EQ(budget.used(), 0U);
+}
+
+TEST_F(UpstreamCallTest, PutsAnAnswerThatThereIsNoRoomForIntoTheSpool) {
+  MemoryBudget budget(1000);
+  CallOptions options;
+  options.large = Large::spooled;
+  options.memory = &budget;
+  options.room_wait = Duration{0};
+  Payment payment;
+  UpstreamCall call(pool(), payment, options);
+  Moment moment = answering_at_length();
+  const Outcome outcome = send(call, moment);
+  EXPECT_TRUE(std::get<Answered>(outcome).withheld);
+  ASSERT_TRUE(call.spool());
+  EXPECT_EQ(call.spool()->size(), 1000U);
+  EXPECT_EQ(budget.used(), 0U);
+}
+
+TEST_F(UpstreamCallTest, TakesAnAnswerBackOutOfTheSpoolWhenThereIsRoom) {
+  MemoryBudget budget(3000);
+  auto others = std::make_optional<Charge>(&budget);
+  ASSERT_TRUE(others->resize(1, MemoryUse::admitted));
+  CallOptions options;
+  options.large = Large::spooled;
+  options.memory = &budget;
+  options.room_wait = std::chrono::seconds(20);
+  Payment payment;
+  UpstreamCall call(pool(), payment, options);
+  Moment moment = answering_at_length();
+  boost::asio::co_spawn(context(), let_go_when_spooled(call, others), boost::asio::detached);
+  const Outcome outcome = send(call, moment);
+  EXPECT_FALSE(std::get<Answered>(outcome).withheld);
+  EXPECT_EQ(std::get<Answered>(outcome).response.body, std::string(1000, 'b'));
+  EXPECT_FALSE(call.spool());
+  EXPECT_EQ(budget.used(), 3000U);
 }
 
 }  // namespace

@@ -28,10 +28,12 @@ UpstreamPool::UpstreamPool(UpstreamAddress address, Deadlines& deadlines)
 
 UpstreamPool::~UpstreamPool() = default;
 
-std::unique_ptr<Stream> UpstreamPool::reuse(Duration idle_max) {
-  while (!idle_.empty()) {
-    std::unique_ptr<Stream> stream = std::move(idle_.back());
-    idle_.pop_back();
+std::unique_ptr<Stream> UpstreamPool::reuse(Duration idle_max, std::string_view sender) {
+  for (std::size_t place = idle_.size(); place-- > 0;) {
+    const std::string& carried_for = idle_[place]->carried_for;
+    if (!carried_for.empty() && carried_for != sender) continue;
+    std::unique_ptr<Stream> stream = std::move(idle_[place]);
+    idle_.erase(idle_.begin() + static_cast<std::ptrdiff_t>(place));
     const bool fresh = deadlines_.now() - stream->idle_since < idle_max;
     if (fresh && stream->idle_and_alive()) return stream;
   }
@@ -39,7 +41,7 @@ std::unique_ptr<Stream> UpstreamPool::reuse(Duration idle_max) {
 }
 
 void UpstreamPool::keep(std::unique_ptr<Stream> stream) {
-  if (idle_.size() >= idle_max_count) return;
+  if (idle_.size() >= idle_max_count) idle_.erase(idle_.begin());  // the one nobody came back for
   stream->expires_never();
   stream->release_room();
   stream->idle_since = deadlines_.now();

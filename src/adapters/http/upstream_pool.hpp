@@ -21,9 +21,9 @@ class UpstreamPool {
   UpstreamPool(UpstreamAddress address, Deadlines& deadlines);
   ~UpstreamPool();
 
-  // A kept connection that was idle for less than `idle_max` and that the kernel says is alive.
-  // Nothing: open a fresh one.
-  std::unique_ptr<Stream> reuse(Duration idle_max);
+  // A kept connection that was idle for less than `idle_max`, that the kernel says is alive, and
+  // that has carried no body but this sender's. Nothing: open a fresh one.
+  std::unique_ptr<Stream> reuse(Duration idle_max, std::string_view sender = {});
 
   // A fresh connection, or why there is none. Nothing has been written either way.
   Task<Expected<std::unique_ptr<Stream>, std::string>> connect(BootTime deadline);

@@ -112,6 +112,39 @@ TEST_F(Grants, TheServiceCallsTheFunctionsAndTouchesNoTable) {
       "completed|paid");
 }
 
+// A gateway's record in flight, of a route that is not transactional: to release it would make the
+// payment run again, to complete it would forge its answer.
+TEST_F(Grants, TheServiceWritesNoRecordOfAPlainRoute) {
+  grant();
+  const auto store = open_store(url_);
+  const Record payment = held("plain-route-0001");
+  ASSERT_TRUE(run(store->insert_or_read({payment}))[0]->mine);
+  Sql service(url_as(service_));
+  const std::string name = "('" + payment.scope.text + "', 'plain-route-0001'";
+  EXPECT_EQ(service("SELECT status, fence, response_code FROM pawl.lookup" + name + ")"),
+            "in_progress||");
+  const std::string owned = name + ", " + std::to_string(payment.fence.number);
+  for (const std::string& call :
+       {"pawl.release" + owned + ")", "pawl.complete" + owned + ", 201, '{}', 'forged')",
+        "pawl.advance" + owned + ", 'half')", "pawl.enqueue" + owned + ", 'bank', 'x')",
+        "pawl.reserve" + name + ", '1.-.f', 'me')"}) {
+    EXPECT_THAT(refused(service, "SELECT " + call), HasSubstr("which is not transactional"))
+        << call;
+  }
+  const auto found = run(store->find(payment.scope, payment.key));
+  ASSERT_TRUE(found && *found);
+  EXPECT_EQ(status_of(**found), Status::in_progress);
+  EXPECT_EQ((*found)->fence, payment.fence);
+
+  Record transactional = held("transactional-0001");
+  transactional.policy.transactional = true;
+  ASSERT_TRUE(run(store->insert_or_read({transactional}))[0]->mine);
+  EXPECT_EQ(refused(service, "SELECT pawl.complete('" + transactional.scope.text +
+                                 "', 'transactional-0001', " +
+                                 std::to_string(transactional.fence.number) + ", 201, '{}', '')"),
+            "");
+}
+
 TEST_F(Grants, WhatIsMissingIsNamedWithTheCommandThatGivesIt) {
   const std::string command = "--grants gateway=" + gateway_ + " --apply";
   const auto refusal = [&] {

@@ -6,28 +6,29 @@
 #include <memory>
 #include <vector>
 
+#include "src/adapters/postgres/operator_session.hpp"
+#include "src/adapters/postgres/without_password.hpp"
+
 namespace pawl::postgres {
 namespace {
 
-using Connection = std::unique_ptr<PGconn, decltype(&PQfinish)>;
 using Result = std::unique_ptr<PGresult, decltype(&PQclear)>;
 using Values = std::vector<const char*>;
 
-Connection connect(const std::string& url) { return {PQconnectdb(url.c_str()), PQfinish}; }
-
-Unexpected<std::string> trouble_of(const Connection& connection) {
-  return Unexpected{std::string(PQerrorMessage(connection.get()))};
+Unexpected<std::string> trouble_of(const std::string& url, const OperatorSession& session) {
+  return Unexpected{without_password(url, session.error())};
 }
 
 // The first column of the first row; nothing where there is no row.
 Expected<std::optional<std::string>, std::string> ask(const std::string& url, const char* sql,
                                                       const Values& values) {
-  const Connection connection = connect(url);
-  if (PQstatus(connection.get()) != CONNECTION_OK) return trouble_of(connection);
-  const Result result(PQexecParams(connection.get(), sql, static_cast<int>(values.size()), nullptr,
+  OperatorSession session(url);
+  if (!session.connected() || !session.begin()) return trouble_of(url, session);
+  const Result result(PQexecParams(session.handle(), sql, static_cast<int>(values.size()), nullptr,
                                    values.data(), nullptr, nullptr, 0),
                       PQclear);
-  if (PQresultStatus(result.get()) != PGRES_TUPLES_OK) return trouble_of(connection);
+  if (PQresultStatus(result.get()) != PGRES_TUPLES_OK) return trouble_of(url, session);
+  if (!session.run("COMMIT")) return trouble_of(url, session);
   if (PQntuples(result.get()) == 0) return std::optional<std::string>();
   return std::optional<std::string>(PQgetvalue(result.get(), 0, 0));
 }
@@ -83,16 +84,17 @@ Expected<KeyCount, std::string> count_keys(const std::string& url, std::int64_t 
 }
 
 Expected<Done, std::string> each_key(const std::string& url, const Visit& visit) {
-  const Connection connection = connect(url);
-  if (PQstatus(connection.get()) != CONNECTION_OK) return trouble_of(connection);
-  if (PQsendQuery(connection.get(), "SELECT scope_id, method, path FROM pawl.keys") != 1 ||
-      PQsetSingleRowMode(connection.get()) != 1) {
-    return trouble_of(connection);
+  OperatorSession session(url);
+  if (!session.connected() || !session.begin()) return trouble_of(url, session);
+  PGconn* const connection = session.handle();
+  if (PQsendQuery(connection, "SELECT scope_id, method, path FROM pawl.keys") != 1 ||
+      PQsetSingleRowMode(connection) != 1) {
+    return trouble_of(url, session);
   }
   for (;;) {
-    const Result result(PQgetResult(connection.get()), PQclear);
+    const Result result(PQgetResult(connection), PQclear);
     if (!result || PQresultStatus(result.get()) == PGRES_TUPLES_OK) return Done{};
-    if (PQresultStatus(result.get()) != PGRES_SINGLE_TUPLE) return trouble_of(connection);
+    if (PQresultStatus(result.get()) != PGRES_SINGLE_TUPLE) return trouble_of(url, session);
     const auto column = [&](int index) {
       return std::string_view(PQgetvalue(result.get(), 0, index),
                               static_cast<std::size_t>(PQgetlength(result.get(), 0, index)));

@@ -21,7 +21,9 @@ OperatorSession::OperatorSession(const std::string& url) : connection_(nullptr, 
 }
 
 bool OperatorSession::begin() {
-  return run("BEGIN") && run("SET LOCAL search_path = " + std::string(search_path));
+  return run("BEGIN") && run("SET LOCAL search_path = " + std::string(search_path)) &&
+         run("SELECT set_config('synchronous_commit', 'on', true)"
+             " WHERE current_setting('synchronous_commit') IN ('off', 'local')");
 }
 
 bool OperatorSession::run(const std::string& sql) {

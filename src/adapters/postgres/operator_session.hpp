@@ -15,7 +15,7 @@ class OperatorSession {
   explicit OperatorSession(const std::string& url);
 
   [[nodiscard]] bool connected() const { return PQstatus(connection_.get()) == CONNECTION_OK; }
-  // A transaction with the fixed search_path, behind a pooler too.
+  // A transaction with the fixed search_path, and durable, behind a pooler too.
   bool begin();
   // False: `error` says why.
   bool run(const std::string& sql);

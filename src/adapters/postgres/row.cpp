@@ -62,7 +62,8 @@ std::optional<StoredRequest> decode_request(std::string_view bytes) {
   const std::size_t line = bytes.find('\n');
   if (line == std::string_view::npos) return std::nullopt;
   const Expected<json::Value, json::Error> head = json::read(bytes.substr(0, line));
-  if (!head) return std::nullopt;
+  // What else a newer version may have kept there would be lost with the request that is sent.
+  if (!head || head->members.size() != 2) return std::nullopt;
   const json::Value* target = head->find("target");
   const json::Value* list = head->find("headers");
   if (target == nullptr || target->kind != json::Kind::string || list == nullptr) {

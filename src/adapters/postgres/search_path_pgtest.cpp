@@ -1,6 +1,7 @@
 // Somebody who may create functions in the database plants some that fit better than the server's
 // own. None of them may ever run as us.
 #include "src/adapters/postgres/cases.hpp"
+#include "src/adapters/postgres/inventory.hpp"
 #include "src/adapters/postgres/observations.hpp"
 #include "src/adapters/postgres/pg_fixture.hpp"
 #include "src/adapters/postgres/planted_fixture.hpp"
@@ -56,6 +57,29 @@ TEST_F(SearchPath, NothingPlantedRunsInASessionOfOurs) {
   EXPECT_EQ(observations.summary(std::chrono::hours(1))->tallies.size(), 1u);
   const auto cases = cases_in(url_, patient());
   static_cast<void>(cases->in_doubt("", "", wall_clock(), 10));
+  EXPECT_EQ(caught(), "");
+}
+
+// What `pawl serve` asks at its start. Operators can be planted as functions can.
+TEST_F(SearchPath, NothingPlantedRunsWhenTheStoreIsCounted) {
+  for (const char* sql :
+       {"CREATE FUNCTION public.same(oid, regclass) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN"
+        " INSERT INTO public.caught VALUES (current_user); RETURN true; END $$",
+        "CREATE OPERATOR public.= (LEFTARG = oid, RIGHTARG = regclass, FUNCTION = public.same)",
+        "CREATE FUNCTION public.same(text, text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN"
+        " INSERT INTO public.caught VALUES (current_user); RETURN $1 OPERATOR(pg_catalog.=) $2; "
+        "END $$",
+        "CREATE OPERATOR public.= (LEFTARG = text, RIGHTARG = text, FUNCTION = public.same)"}) {
+    shared_server().query(sql, database_);
+  }
+  shared_server().query("ALTER DATABASE " + database_ + " SET search_path = public, pg_catalog");
+  const auto store = open_store(url_);
+  ASSERT_TRUE(run(store->insert_or_read({held("planted-key-0001")}))[0]->mine);
+  EXPECT_EQ(count_keys(url_, 0)->exact, false);
+  EXPECT_TRUE(replace_fact(url_, "a-fact", std::nullopt, "x").value());
+  EXPECT_EQ(find_fact(url_, "a-fact").value(), "x");
+  EXPECT_TRUE(seconds_now(url_).has_value());
+  EXPECT_TRUE(each_key(url_, [](auto, auto, auto) { return true; }).has_value());
   EXPECT_EQ(caught(), "");
 }
 

@@ -91,6 +91,33 @@ TEST_F(Connections, AfterAnErrorOnARequestWithABodyAreNotUsedAgain) {
   EXPECT_NE(last_connection(), second);
 }
 
+// An action that takes no body may answer 200 without looking for one: what an attacker sent there
+// is still unread, and would be glued to whatever comes next.
+TEST_F(Connections, ThatCarriedABodyAreUsedAgainByItsSenderAlone) {
+  start(one_thread);
+  const auto connection_of = [&](const std::string& method, const std::string& who, int number) {
+    const std::string name = "sender-connection-" + std::to_string(number);
+    const std::string credentials = who.empty() ? "" : "Authorization: " + who + "\r\n";
+    const std::string body = method == "GET" ? "\r\n" : "Content-Length: 5\r\n\r\nhello";
+    EXPECT_EQ(ask(method + " /v1/x HTTP/1.1\r\nHost: a\r\nIdempotency-Key: " + name + "\r\n" +
+                  credentials + body)
+                  .status,
+              201);
+    return last_connection();
+  };
+  const int guarded_for_alice = connection_of("POST", "alice", 1);
+  EXPECT_EQ(connection_of("POST", "alice", 2), guarded_for_alice) << "kept";
+  const int guarded_for_bob = connection_of("POST", "bob", 3);
+  EXPECT_NE(guarded_for_bob, guarded_for_alice);
+  EXPECT_NE(connection_of("POST", "", 4), guarded_for_alice);
+  EXPECT_EQ(connection_of("POST", "bob", 5), guarded_for_bob);
+  const int passed_for_alice = connection_of("PUT", "alice", 6);
+  EXPECT_EQ(connection_of("GET", "alice", 7), passed_for_alice) << "kept";
+  const int passed_for_bob = connection_of("GET", "bob", 8);
+  EXPECT_NE(passed_for_bob, passed_for_alice);
+  EXPECT_EQ(connection_of("GET", "carol", 9), passed_for_bob) << "it has carried no body";
+}
+
 struct Bodiless {
   std::string row;
   std::string method;

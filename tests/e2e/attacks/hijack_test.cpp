@@ -42,7 +42,8 @@ std::string key_line(int number) {
 std::string smuggling(int number) {
   static constexpr std::array starts{"GET /v1/health",     "HEAD /v1/health", "OPTIONS /v1/health",
                                      "DELETE /v1/carts/1", "POST /nowhere",   "PUT /nowhere",
-                                     "PURGE /nowhere"};
+                                     "PURGE /nowhere",     "POST /v1/cancel", "PUT /v1/cancel",
+                                     "POST /v1/moved"};
   const auto turn = static_cast<std::size_t>(number);
   const std::string start = std::string(starts[turn % starts.size()]) + " HTTP/1.1\r\n";
   const std::string body =

@@ -26,6 +26,9 @@ const server = http.createServer((request, response) => {
     return answer(response, 200, {target: request.url});
   }
   if (!request.url.startsWith('/v1/')) return answer(response, 404, {target: request.url});
+  // Actions that take no body do not look for one.
+  if (request.url === '/v1/cancel') return answer(response, 200, {target: request.url});
+  if (request.url === '/v1/moved') return answer(response, 303, {target: request.url});
   request.resume();
   request.on('end', () => {
     if (request.url === '/v1/late') return answerLate(response, 204);

@@ -46,6 +46,10 @@ class Service(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         if not self.path.startswith("/v1/"):
             return self.answer(404, {"target": self.path})
+        if self.path == "/v1/cancel":  # takes no body, and does not look for one
+            return self.answer(200, {"target": self.path})
+        if self.path == "/v1/moved":
+            return self.answer(303, {"target": self.path})
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if self.path == "/v1/late":
             return self.answer_late(204)

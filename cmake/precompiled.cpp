@@ -1,0 +1,1 @@
+// Nothing of its own: what is wanted is the precompiled header beside it.

@@ -1,0 +1,71 @@
+// What the compiler and the linker were asked for is in the program that they made.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <regex>
+
+#include "testing/process.hpp"
+
+namespace pawl::e2e {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string readelf(const std::string& what, const std::string& file) {
+  const testing::Finished read = testing::run_program({PAWL_READELF, what, "--wide", file});
+  EXPECT_EQ(read.exit_code, 0) << read.err;
+  EXPECT_NE(read.out, "");
+  return read.out;
+}
+
+std::size_t count(const std::string& text, const std::string& pattern) {
+  const std::regex expression(pattern);
+  return static_cast<std::size_t>(std::distance(
+      std::sregex_iterator(text.begin(), text.end(), expression), std::sregex_iterator()));
+}
+
+TEST(Hardening, TheProgramIsLoadedAnywhereAndItsTablesAreReadOnly) {
+  EXPECT_THAT(readelf("--file-header", PAWL_BINARY), ContainsRegex("Type: +DYN"));
+  const std::string dynamic = readelf("--dynamic", PAWL_BINARY);
+  EXPECT_THAT(dynamic, ContainsRegex("\\(FLAGS_1\\).*PIE"));
+  EXPECT_THAT(dynamic, ContainsRegex("\\(FLAGS\\).*BIND_NOW"));
+  EXPECT_THAT(dynamic, Not(HasSubstr("TEXTREL")));
+  EXPECT_THAT(readelf("--program-headers", PAWL_BINARY), HasSubstr("GNU_RELRO"));
+}
+
+TEST(Hardening, NothingIsBothWritableAndExecutable) {
+  const std::string headers = readelf("--program-headers", PAWL_BINARY);
+  EXPECT_THAT(headers, ContainsRegex("GNU_STACK.* RW  "));
+  EXPECT_THAT(headers, Not(ContainsRegex("(LOAD|GNU_STACK).* RWE ")));
+}
+
+TEST(Hardening, OverrunsOfBuffersAndContainersEndTheProcess) {
+  const std::string symbols = readelf("--dyn-syms", PAWL_BINARY);
+  EXPECT_THAT(symbols, HasSubstr(" __stack_chk_fail@"));
+  EXPECT_GE(count(symbols, " __(mem|str|read|pread|recv|poll|snprintf|vsnprintf)[a-z]*_chk@"), 1U);
+  EXPECT_THAT(symbols, HasSubstr("__glibcxx_assert_fail"));
+}
+
+#ifdef __x86_64__
+// The start-up objects of Debian's C library carry no such note, so the program as a whole cannot:
+// every object of ours does.
+TEST(Hardening, EveryObjectOfOursHasLandingPadsAndAllowsAShadowStack) {
+  std::size_t archives = 0;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(PAWL_ARCHIVES)) {
+    const std::string name = file.path().filename();
+    if (!name.starts_with("libpawl_") || file.path().extension() != ".a") continue;
+    ++archives;
+    const std::string notes = readelf("--notes", file.path());
+    const std::size_t objects = count(notes, "\nFile: ");
+    EXPECT_GE(objects, 1U) << name;
+    EXPECT_EQ(count(notes, "x86 feature: IBT, SHSTK"), objects) << name;
+  }
+  EXPECT_GE(archives, 10U);
+}
+#endif
+
+}  // namespace
+}  // namespace pawl::e2e
