@@ -35,6 +35,7 @@ struct Options {
   // resolve
   bool completed = false;
   bool not_executed = false;
+  std::int64_t fence = 0;  // of the attempt that was looked into; 0: not said
   int response_status = 0;
   std::string body_file;
   std::string content_type = "application/json";
@@ -217,6 +218,12 @@ std::string why_not_unknown(const std::optional<Record>& record) {
   return "its state does not allow it";
 }
 
+// Which attempt the record is at, and how to see what is known of it.
+std::string in_force(const Record& record) {
+  return "it is at attempt " + std::to_string(record.attempt) + " now, under fence " +
+         std::to_string(record.fence.number) + ". Look at that one first: pawl keys show";
+}
+
 std::string explain(const ResolveFailure& failure, Desk& desk, const Options& options) {
   if (const auto* store = std::get_if<StoreError>(&failure)) {
     return "the store: " + std::string(to_text(*store)) + ". Look with pawl keys show, then repeat";
@@ -233,7 +240,22 @@ std::string explain(const ResolveFailure& failure, Desk& desk, const Options& op
     return "it is a half-done flow of libpawl, and no call of it is marked as sent: whoever runs "
            "the flow must finish it";
   }
+  const bool another = current && options.fence != 0 && current->fence.number != options.fence;
+  if (refusal != nullptr && another) {
+    return "what you found is about fence " + std::to_string(options.fence) +
+           ", and since then the key was executed again: " + in_force(*current);
+  }
   return why_not_unknown(refusal == nullptr ? std::nullopt : current);
+}
+
+// "Not executed" lets it run again, and so it must say of which attempt it was found: another
+// operator may have said the same before, and a later attempt may have executed since.
+std::string why_fence_is_needed(Desk& desk, const Options& options) {
+  const StoreResult<std::optional<Record>> found =
+      run_here(desk.open.store->find(Scope{options.scope}, Key{options.key}));
+  if (!found) return "the store: " + std::string(to_text(found.error()));
+  if (!*found || status_of(**found) != Status::unknown) return why_not_unknown(*found);
+  return "say which attempt you looked into: --fence N. " + in_force(**found);
 }
 
 Expected<Finding, std::string> finding_of(const Options& options) {
@@ -285,11 +307,16 @@ int resolve(const Options& options) {
   if (!finding) return failed(finding.error(), exit_usage);
   const auto desk = open_given(options.store);
   if (!desk) return failed(desk.error());
+  if (options.not_executed && options.fence == 0) {
+    return failed("not resolved: " + why_fence_is_needed(**desk, options), exit_usage);
+  }
   const std::string actor = options.actor.empty() ? current_user() : options.actor;
   const bool happened = std::holds_alternative<FoundCompleted>(*finding);
+  std::optional<Fence> about;
+  if (options.fence != 0) about = Fence{options.fence};
   const Expected<Record, ResolveFailure> resolved =
       run_here((*desk)->engine->resolve(Scope{options.scope}, Key{options.key}, std::move(*finding),
-                                        "operator " + actor, options.reason));
+                                        "operator " + actor, options.reason, about));
   if (!resolved) return failed("not resolved: " + explain(resolved.error(), **desk, options));
   const Expected<Instant, std::string> now = time_of(**desk);
   if (now) close_case(**desk, *resolved, happened, actor, options.reason, *now);
@@ -437,6 +464,14 @@ void add_reason(CLI::App* command, const std::shared_ptr<Options>& options) {
   command->add_option("--actor", options->actor, "Who does it (you, on this machine)");
 }
 
+void add_fence(CLI::App* command, const std::shared_ptr<Options>& options) {
+  command
+      ->add_option("--fence", options->fence,
+                   "Which attempt you looked into, as lists and explain show it: refused where the "
+                   "key was executed again since. Needed to say that it was not executed")
+      ->check(CLI::PositiveNumber);
+}
+
 void add_show(CLI::App& parent, const char* name, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* command = add(parent, name, "Tell the story of one key in plain words", options);
@@ -484,19 +519,21 @@ void add_keys(CLI::App& app, int& exit_code) {
   resolving->add_option("--body", found->body_file, "A file with the answer's body");
   resolving->add_option("--content-type", found->content_type, "Its type (application/json)");
   resolving->add_flag("--not-executed", found->not_executed, "It never happened: it may run again");
+  add_fence(resolving, found);
   add_reason(resolving, found);
   resolving->footer(
       "Of a half-done flow of libpawl the answer is that of the call in doubt: the\n"
       "flow records it and goes on.\n"
       "Example: pawl keys resolve K --scope caller:acme --completed --status 201 \\\n"
       "           --body pay.json --reason \"ch_123 is in the provider's books\" \\\n"
-      "           --store sqlite:pawl.db\n"
+      "           --fence 1794936123000001 --store sqlite:pawl.db\n"
       "Exit codes: 0 resolved, 1 refused or failed, 64 wrong usage.");
   resolving->callback([found, &exit_code] { exit_code = resolve(*found); });
 
   auto released = std::make_shared<Options>();
   CLI::App* releasing =
       add_for_key(*command, "release", "The same as resolve --not-executed", released);
+  add_fence(releasing, released);
   add_reason(releasing, released);
   releasing->callback([released, &exit_code] { exit_code = release(*released); });
 

@@ -286,7 +286,7 @@ void Node::obey(const std::optional<StoredRestoration>& told) {
   if (told == obeyed_) return;
   obeyed_ = told;
   std::optional<Restoration> restoration;
-  if (told) restoration = Restoration{told->since, told->at, told->until};
+  if (told) restoration = Restoration{told->since, told->at, told->until, told->trust_uuidv7};
   for (const auto& worker : workers_) {
     net::post(worker->context,
               [&engine = worker->engine, restoration] { engine.set_restored(restoration); });
@@ -409,11 +409,7 @@ std::vector<gateway::NotReady> Node::not_ready() const {
   }
   const StoreTime& time = workers_.front()->engine.time();  // the admin's own thread
   if (!time.known()) reasons.push_back({"store: its time is not known yet"});
-  if (!time.trusted()) {
-    reasons.push_back(
-        {"clock: the store's clock and this machine's have moved apart; nothing "
-         "expires until they agree again"});
-  }
+  if (!time.trusted()) reasons.push_back({"clock: " + gateway::clock_trouble(time)});
   return reasons;
 }
 
@@ -426,6 +422,7 @@ std::string Node::metrics_text() {
   now.waiting = static_cast<double>(shared_.flights.waiting());
   now.log_dropped = static_cast<double>(log_.dropped());
   now.breaker_open = shared_.breaker.open();
+  now.clock_trusted = workers_.front()->engine.time().trusted();  // the admin's own thread
   return metrics_.text(now);
 }
 

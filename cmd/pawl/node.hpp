@@ -18,6 +18,7 @@
 #include "src/gateway/admin.hpp"
 #include "src/gateway/async_worker.hpp"
 #include "src/gateway/case_desk.hpp"
+#include "src/gateway/clock_watch.hpp"
 #include "src/gateway/comparer.hpp"
 #include "src/gateway/gateway.hpp"
 #include "src/gateway/metered_store.hpp"
@@ -108,11 +109,13 @@ class Worker {
  private:
   Task<void> repeat_until_stopped(Pass pass, Duration every);
   void run_until_thrown();
+  void watch_clock();
 
   gateway::Shared& shared_;
   gateway::PrometheusMetrics& metrics_;
   gateway::RequestLog& log_;
   std::size_t unreadable_ = 0;  // as last said in the log
+  gateway::ClockWatch clock_watch_;
   std::atomic<bool> stopping_ = false;
   std::atomic<int> busy_ = 0;
   std::thread thread_;

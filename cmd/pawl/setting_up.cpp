@@ -22,8 +22,8 @@ namespace pawl::cmd {
 namespace {
 
 constexpr std::string_view sqlite_prefix = "sqlite:";
-const std::string rule_name = "scope_rule";
-const std::string history_name = "scope_rule_history";
+const std::string rule_name = gateway::scope_rule_fact;
+const std::string history_name = gateway::scope_rule_history_fact;
 
 bool is_sqlite(const std::string& store) { return store.starts_with(sqlite_prefix); }
 std::string path_in(const std::string& store) { return store.substr(sqlite_prefix.size()); }
@@ -208,8 +208,7 @@ void announce(gateway::RequestLog& log, const config::Read& read, const StoreSta
     log.say("warning",
             "no caller was chosen ([caller] from): callers are not told apart, and a key belongs "
             "to the credentials (Authorization, Cookie, X-Api-Key, ...) that used it first; other "
-            "credentials get "
-            "409. Choose one, or \"single\" if all callers are one tenant");
+            "credentials get 409. Choose one, or \"single\" if all callers are one tenant");
   }
   if (store.is_new && store.is_relative) {
     log.say("warning",

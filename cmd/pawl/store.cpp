@@ -7,13 +7,13 @@
 #include "cmd/pawl/command.hpp"
 #include "cmd/pawl/current_user.hpp"
 #include "cmd/pawl/desk.hpp"
+#include "cmd/pawl/known_retention.hpp"
 #include "pawl/core/json.hpp"
 #include "src/config/secrets.hpp"
 #include "src/config/serving.hpp"
 #include "src/config/show.hpp"
 #include "src/config/units.hpp"
 #include "src/engine/stored_restoration.hpp"
-#include "src/gateway/routes.hpp"
 
 namespace pawl::cmd {
 namespace {
@@ -30,6 +30,7 @@ struct Options {
   // restored
   std::string since;
   std::string refused_for;
+  bool trust_uuidv7 = false;
   std::string reason;
   std::string actor;
 };
@@ -39,10 +40,10 @@ int failed(const std::string& what, int code = exit_failed) {
   return code;
 }
 
-// Which store, and for how long it keeps a key at most.
+// Which store, and for how long it keeps a key at most, where a configuration says so.
 struct Chosen {
   std::string store;
-  Duration retention = refused_for_min;
+  std::optional<Duration> retention;
 };
 
 Expected<Chosen, std::string> choose(const Options& options) {
@@ -62,19 +63,20 @@ Expected<Chosen, std::string> choose(const Options& options) {
     for (const config::Trouble& trouble : read.error()) all += "\n" + to_text(trouble);
     return Unexpected{"the configuration is not right:" + all};
   }
-  const config::Config& config = read->config;
-  chosen.store = config.store;
-  // A tombstone refuses for longer than an answer is kept.
-  const auto keeps_for = [](const StoredPolicy& policy) {
-    const bool tombstone = policy.expired == WhenExpired::tombstone;
-    return policy.retention + (tombstone ? policy.tombstone_for : Duration{0});
-  };
-  chosen.retention = std::max(chosen.retention, keeps_for(config.policy));
-  for (const config::Route& route : config.routes) {
-    chosen.retention = std::max(chosen.retention, keeps_for(route.policy));
-  }
-  chosen.retention = std::max(chosen.retention, keeps_for(gateway::key_api_route(config).policy));
+  chosen.store = read->config.store;
+  chosen.retention = retention_in(read->config);
   return chosen;
+}
+
+// How long keys that the store has forgotten may live on with a client: the longest of all that is
+// known. Nothing where neither the store nor a configuration says.
+Expected<std::optional<Duration>, std::string> longest_retention(const Chosen& chosen, Desk& desk,
+                                                                 Instant now) {
+  Expected<std::optional<Duration>, std::string> known = retention_known_to(*desk.open.upkeep, now);
+  if (!known) return known;
+  const std::optional<Duration> longest = std::max(*known, chosen.retention);
+  if (!longest) return std::optional<Duration>();
+  return std::optional<Duration>(std::max(*longest, refused_for_min));
 }
 
 // "2026-11-16T22:00:00Z", or how long ago: "3h".
@@ -194,7 +196,23 @@ int restored(const Options& options) {
       recorded_restoration(upkeep);
   if (!before) return failed(before.error());
 
-  StoredRestoration told{*since, *now, *now + wanted.value_or(chosen->retention), false};
+  const Expected<std::optional<Duration>, std::string> known =
+      longest_retention(*chosen, **desk, *now);
+  if (!known) return failed(known.error());
+  if (!*known && !wanted) {
+    return failed(
+        "nothing says how long keys of this store live: give the nodes' --config, or --for with "
+        "the longest retention of any service that used it",
+        exit_usage);
+  }
+  if (wanted && *known && *wanted < **known) {
+    std::cerr << "pawl store: --for " << options.refused_for << " is shorter than keys may live ("
+              << config::to_text(**known) << "): a key that was used after the backup is new "
+              << "again after that\n";
+  }
+
+  StoredRestoration told{*since, *now, *now + wanted.value_or(known->value_or(refused_for_min)),
+                         false, options.trust_uuidv7};
   if (*before) {
     told.since = std::min(told.since, (*before)->since);
     told.until = std::max(told.until, (*before)->until);
@@ -256,6 +274,7 @@ void print_text(const std::string& store, const StoreOverview& overview,
               << (in_force ? "; keys that are not in the store are refused until "
                            : "; in force until ")
               << in_words(told->until)
+              << (told->trust_uuidv7 ? ", unless they are UUIDs of version 7 made since then" : "")
               << (told->finished ? "" : "; NOT FINISHED: run `pawl store restored` again");
   }
   std::cout << "\nkeys      " << counts_text(overview.keys) << "\noutbox    "
@@ -304,7 +323,11 @@ void add_store(CLI::App& app, int& exit_code) {
                    "When the backup was made: 2026-11-16T22:00:00Z, or how long ago: 3h")
       ->required();
   saying->add_option("--for", options->refused_for,
-                     "How long unknown keys are refused (the longest retention, at least 48h)");
+                     "How long unknown keys are refused (the longest retention that the store or "
+                     "the configuration knows of, at least 48h)");
+  saying->add_flag("--trust-uuidv7", options->trust_uuidv7,
+                   "Keys that date themselves (UUID version 7) after this are new. Only where the "
+                   "clocks of all clients are right: one that is fast pays again");
   saying->add_option("--reason", options->reason, "Why; kept with your name")->required();
   saying->add_option("--actor", options->actor, "Who does it (you, on this machine)");
   saying->footer(

@@ -101,8 +101,16 @@ Task<void> Worker::look_after() {
   others.prune();
   // An answer about an idle store's clock tells of a jump that no request would have noticed.
   static_cast<void>(co_await engine.sync_time());
+  if (upkeep != nullptr) watch_clock();
   static_cast<void>(co_await engine.release_orphans());
   co_await gateway.settle_late();
+}
+
+// On one of the threads: all of them hear the same clock.
+void Worker::watch_clock() {
+  if (const std::optional<gateway::ClockNotice> notice = clock_watch_.look_at(engine.time())) {
+    log_.say(notice->level, notice->text);
+  }
 }
 
 Task<void> Worker::sweep() {

@@ -33,6 +33,8 @@ struct Restoration {
   Instant since;
   Instant at;
   Instant until;
+  // An operator vouches for the clocks of all clients: the time in a UUID of version 7 is believed.
+  bool trust_uuidv7 = false;
   friend bool operator==(const Restoration&, const Restoration&) = default;
 };
 

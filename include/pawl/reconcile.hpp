@@ -39,11 +39,13 @@ struct Doubt {
 };
 
 // It happened, or it was declined: this is the answer, from now on. Where several attempts were
-// made, a refusal (4xx, 5xx) is believed only once what the last one did must be visible: before,
+// made, a decline is believed only once what the last one did must be visible: before,
 // it may be an earlier attempt's. Of a flow it is the answer to the call in doubt: its phase
 // records it, and the phases that are left are run.
 struct Happened {
   Response response;
+  // Final, and nothing happened, whatever the response's status is. 4xx and 5xx mean it anyway.
+  bool declined = false;
 };
 // It was never seen. Believed only late enough and often enough: see ReconcilerOptions.
 struct NeverSeen {};

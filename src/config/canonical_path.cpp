@@ -66,36 +66,41 @@ std::string resolved(std::string_view read) {
   return canonical.empty() ? "/" : canonical;
 }
 
-}  // namespace
-
-std::string canonical_path(std::string_view path) { return resolved(unescaped_once(path)); }
-
-std::string canonical_path_of_servlets(std::string_view path) {
+// For a server that drops parameters before it undoes escapes.
+std::string without_parameters(std::string_view path) {
   std::string read;
   while (path.starts_with('/')) {
     const std::string segment = unescaped_once(next_segment(path));
     read.append("/").append(segment, 0, segment.find(';'));
   }
-  return resolved(read);
+  return read;
+}
+
+}  // namespace
+
+std::string canonical_path(std::string_view path) { return resolved(unescaped_once(path)); }
+
+std::string canonical_path_of_servlets(std::string_view path) {
+  return resolved(without_parameters(path));
 }
 
 std::optional<std::vector<std::string>> other_readings(std::string_view path) {
   constexpr int levels_max = 8;
   std::vector<std::string> others;
-  std::string read = unescaped_once(path);
-  const std::string canonical = resolved(read);
-  const auto add = [&](std::string other) {
+  const std::string canonical = canonical_path(path);
+  const auto add = [&](std::string_view text) {
+    std::string other = resolved(text);
     if (other == canonical || std::ranges::find(others, other) != others.end()) return;
     others.push_back(std::move(other));
   };
   std::string before(path);
   for (int level = 0; level < levels_max; ++level) {
-    add(resolved(read));
-    add(resolved(std::string_view(read).substr(0, read.find_first_of(path_ends))));
-    add(canonical_path_of_servlets(before));
+    std::string read = unescaped_once(before);
+    if (level > 0 && read == before) return others;
+    add(read);
+    add(std::string_view(read).substr(0, read.find_first_of(path_ends)));
+    add(without_parameters(before));
     before = std::move(read);
-    read = unescaped_once(before);
-    if (read == before) return others;
   }
   return std::nullopt;
 }

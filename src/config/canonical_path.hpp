@@ -21,9 +21,9 @@ std::string canonical_path(std::string_view path);
 // slash in a parameter is none. "/v1/pay;a=%2Fb" is "/v1/pay", and "/v1/pay/b" for the others.
 std::string canonical_path_of_servlets(std::string_view path);
 
-// How else it is read: by those servers, and where somebody on the way undoes escapes again, or
-// takes a '?', '#' or blank that was escaped for the end of the path. Nothing: escaped so often
-// that nobody honest did it.
+// How it is read otherwise: where somebody on the way undoes escapes again, takes a '?', '#' or blank
+// that was escaped for the end of the path, or drops parameters first. Nothing: escaped so often that
+// nobody honest did it.
 std::optional<std::vector<std::string>> other_readings(std::string_view path);
 
 // Under this prefix, in any reading?

@@ -10,6 +10,7 @@
 #include "src/config/policy_settings.hpp"
 #include "src/config/routes.hpp"
 #include "src/config/secrets.hpp"
+#include "src/config/source_asking.hpp"
 #include "src/config/sources.hpp"
 #include "src/config/tables.hpp"
 
@@ -202,6 +203,7 @@ Expected<Read, Troubles> read_config(std::string_view text, std::string_view fil
     config.sources = read_sources(*list, findings);
   }
   check_sources(*document, config, findings);
+  check_asked_keys(*document, config, findings);
   check_together(*document, config, findings);
   if (findings.has_errors()) return Unexpected{findings.errors()};
   Read read{std::move(config), findings.warnings(), std::string(file_name)};

@@ -1,5 +1,8 @@
 #include "src/config/source_rules.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include "src/config/known_names.hpp"
 #include "src/config/source_parts.hpp"
 
@@ -50,8 +53,9 @@ Reply reply_in(const Node& table, bool completes, Findings& findings) {
   for (const std::string_view name : {"response_status", "response_body", "response_type"}) {
     const Node* node = table.find(name);
     if (node != nullptr && !completes) {
-      findings.error(node->at, "'" + std::string(name) +
-                                   "' says what is stored; it goes with then = \"completed\"");
+      findings.error(
+          node->at, "'" + std::string(name) +
+                        "' says what is stored; it goes with then = \"completed\" or \"declined\"");
     }
   }
   if (const Node* node = table.find("response_status")) {
@@ -73,6 +77,38 @@ Reply reply_in(const Node& table, bool completes, Findings& findings) {
     }
   }
   return reply;
+}
+
+// The status of the provider's own words is a success: a question was answered, an event was told.
+void demand_status(const Node& table, Findings& findings) {
+  if (table.find("response_status") != nullptr) return;
+  findings.error(table.at,
+                 "then = \"declined\" needs 'response_status': what the client of a request that "
+                 "was declined is told, like 402");
+}
+
+bool sounds_declined(std::string_view value) {
+  std::string lower(value);
+  std::ranges::transform(lower, lower.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  constexpr std::array words{"fail",  "declin", "cancel", "error",
+                             "refus", "void",   "reject", "denied"};
+  return std::ranges::any_of(
+      words, [&](const char* word) { return lower.find(word) != std::string::npos; });
+}
+
+// Taken for a success, an earlier attempt's decline would settle a later one that charged.
+void warn_of_declines(const Node& table, const std::vector<Condition>& where, const Reply& reply,
+                      Findings& findings) {
+  if (reply.status && *reply.status >= 400) return;  // told as a refusal, and taken for one
+  for (const Condition& condition : where) {
+    const auto found = std::ranges::find_if(condition.values, sounds_declined);
+    if (found == condition.values.end()) continue;
+    findings.warn(table.at, "then = \"completed\" says that it happened, and " + quote(*found) +
+                                " sounds as if it had not; if so, it needs a rule of its own with "
+                                "then = \"declined\"");
+  }
 }
 
 template <class Enum>
@@ -139,7 +175,16 @@ Rule read_rule(const Node& table, Findings& findings) {
   rule.then = then_in<reconcile::Then>(table, source_rule_table, findings).value_or(rule.then);
   if (const Node* node = table.find("status")) rule.statuses = statuses_in(*node, findings);
   if (const Node* node = table.find("where")) rule.where = conditions_in(*node, findings);
-  rule.reply = reply_in(table, rule.then == reconcile::Then::completed, findings);
+  const bool declines = rule.then == reconcile::Then::declined;
+  rule.reply = reply_in(table, declines || rule.then == reconcile::Then::completed, findings);
+  const bool refusals_only =
+      !rule.statuses.empty() && std::ranges::all_of(rule.statuses, [](const StatusRange& range) {
+        return range.first >= 400;
+      });
+  if (declines && !refusals_only) demand_status(table, findings);
+  if (rule.then == reconcile::Then::completed && !refusals_only) {
+    warn_of_declines(table, rule.where, rule.reply, findings);
+  }
   const bool any = rule.statuses.empty() && rule.where.empty();
   if (any && rule.then != reconcile::Then::unknown && !findings.has_errors()) {
     findings.error(table.at,
@@ -170,7 +215,12 @@ EventRule read_event_rule(const Node& table, Findings& findings) {
   } else {
     rule.where = conditions_in(*where, findings);
   }
-  rule.reply = reply_in(table, rule.then == reconcile::EventThen::completed, findings);
+  const bool declines = rule.then == reconcile::EventThen::declined;
+  rule.reply = reply_in(table, rule.then != reconcile::EventThen::pending, findings);
+  if (declines) demand_status(table, findings);
+  if (rule.then == reconcile::EventThen::completed) {
+    warn_of_declines(table, rule.where, rule.reply, findings);
+  }
   return rule;
 }
 

@@ -57,7 +57,7 @@ void warn_of_path(const Node& node, const reconcile::Template& target, Findings&
     findings.warn(node.at, "'url' has {" + std::string(name) +
                                "} in its path: where one has any of / \\ % ? # ; in it nobody is "
                                "asked, and an operator must decide. Put it into the query, or ask "
-                               "by {derived_key}");
+                               "by {derived_key} where routes have forward_key = \"derived\"");
   }
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <functional>
 
 #include "src/config/files.hpp"
 #include "src/config/read_for_tests.hpp"
@@ -112,12 +113,81 @@ TEST(Sources, WrongOnesAreExplained) {
   for (const Row& row : rows) EXPECT_THAT(errors_of(row.text), HasSubstr(row.says)) << row.text;
 }
 
+TEST(Sources, WarnOfADeclineThatCountsAsASuccess) {
+  const std::string top = "upstream = \"http://127.0.0.1:3000\"\n";
+  const auto source_rule = [&](const std::string& values, const std::string& more) {
+    return warnings_of(top + asked + "[[source.rule]]\nstatus = 200\nwhere = { \"/s\" = " + values +
+                       " }\nthen = " + more);
+  };
+  const auto event = [&](const std::string& values, const std::string& more) {
+    return warnings_of(top + told +
+                       "derived_key = \"/d\"\n[[source.webhook.rule]]\nwhere = { \"/type\" = " +
+                       values + " }\nthen = " + more);
+  };
+  for (const auto& of :
+       std::vector<std::function<std::string(std::string, std::string)>>{source_rule, event}) {
+    for (const char* value : {"charge.failed", "Declined", "canceled", "ERROR", "refused", "voided",
+                              "rejected", "denied"}) {
+      EXPECT_THAT(of("[\"paid\", \"" + std::string(value) + "\"]", "\"completed\"\n"),
+                  HasSubstr("a rule of its own with then = \"declined\""))
+          << value;
+    }
+    EXPECT_THAT(of("\"declined\"", "\"completed\"\nresponse_status = 201\n"),
+                HasSubstr("sounds as if it had not"));
+    EXPECT_EQ(of("\"declined\"", "\"completed\"\nresponse_status = 402\n"), "")
+        << "told as a refusal, it counts as one";
+    EXPECT_EQ(of("\"declined\"", "\"declined\"\nresponse_status = 201\n"), "");
+    EXPECT_EQ(of("[\"paid\", \"captured\"]", "\"completed\"\n"), "");
+    EXPECT_THAT(of("\"declined\"", "\"declined\"\n"), HasSubstr("needs 'response_status'"));
+  }
+  EXPECT_EQ(warnings_of(top + asked + "[[source.rule]]\nstatus = 402\nthen = \"declined\"\n"), "")
+      << "the provider's own status says it";
+}
+
+// Asked by a key that it was never sent, a provider says "never seen", and it is executed again.
+TEST(Sources, AreAskedByTheKeyThatIsForwarded) {
+  const std::string absent = "[[source.rule]]\nstatus = 404\nthen = \"absent\"\n";
+  const auto config = [&](const std::string& url, const std::string& forwarded) {
+    return "[[source]]\nname = \"bank\"\nurl = \"https://h/v1?s={scope}&" + url + "\"\n" + absent +
+           "[[route]]\nmatch = \"POST /a\"\nreconcile = \"bank\"\nforward_key = \"" + forwarded +
+           "\"\n";
+  };
+  EXPECT_EQ(errors_of(config("k={key}", "same")), "");
+  EXPECT_EQ(errors_of(config("k={derived_key}", "derived")), "");
+  EXPECT_EQ(errors_of(config("k={key}&d={derived_key}", "derived")), "");
+  EXPECT_EQ(errors_of(config("r={resource_id}", "same")), "");
+  EXPECT_THAT(errors_of(config("k={derived_key}", "same")),
+              HasSubstr("ask by {key}, or set forward_key = \"derived\""));
+  EXPECT_THAT(errors_of(config("k={key}", "derived")), HasSubstr("ask by {derived_key}"));
+  EXPECT_THAT(errors_of(config("k={key}&r={resource_id}", "derived")), HasSubstr("never seen"));
+  const std::string by_derived =
+      "[[source]]\nname = \"bank\"\nurl = \"https://h/v1?s={scope}&k={derived_key}\"\n" + absent;
+  EXPECT_THAT(errors_of("[policy]\nreconcile = \"bank\"\n" + by_derived), HasSubstr("[policy]"));
+  EXPECT_THAT(errors_of("[policy]\nforward_key = \"derived\"\nreconcile = \"bank\"\n" + by_derived +
+                        "[[route]]\nmatch = \"POST /a\"\nforward_key = \"same\"\n"),
+              HasSubstr("route \"POST /a\" forwards the client's key"))
+      << "what it takes from [policy] counts";
+  const std::string to =
+      "[[destination]]\nname = \"mail\"\nurl = \"http://h\"\nreconcile = \"bank\"\n";
+  EXPECT_EQ(errors_of(by_derived + to), "");
+  EXPECT_THAT(errors_of("[[source]]\nname = \"bank\"\nurl = \"https://h/v1?s={scope}&k={key}\"\n" +
+                        absent + to),
+              HasSubstr("the outbox sends a derived key of its own"));
+  EXPECT_EQ(errors_of("[policy]\nreconcile = \"bank\"\n"
+                      "[[source]]\nname = \"bank\"\nurl = \"https://h/{derived_key}\"\n" +
+                      rule),
+            "")
+      << "nothing is released by it";
+}
+
 TEST(Sources, WarnOfWhatAClientChoosesInAPath) {
   const auto of = [](const std::string& url) {
     return warnings_of("upstream = \"http://127.0.0.1:3000\"\n[[source]]\nname = \"a\"\nurl = \"" +
                        url + "\"\n" + rule);
   };
   EXPECT_THAT(of("https://h/v1/charges/{key}"), HasSubstr("{key} in its path"));
+  EXPECT_THAT(of("https://h/v1/charges/{key}"),
+              HasSubstr("{derived_key} where routes have forward_key = \"derived\""));
   EXPECT_THAT(of("https://h/v1/{resource_id}?k={key}"), HasSubstr("{resource_id} in its path"));
   EXPECT_EQ(of("https://h/v1/charges/{derived_key}"), "");
   EXPECT_EQ(of("https://h/v1/charges?key={key}&r={resource_id}"), "");

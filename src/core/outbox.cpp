@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "pawl/core/mutant.hpp"
 #include "pawl/core/named_in.hpp"
 #include "pawl/core/overloaded.hpp"
 
@@ -32,7 +33,10 @@ Reading read_status(const Response& response, bool dedupes) {
 
 Reading reading_of(const Outcome& outcome, bool dedupes) {
   return std::visit(Overloaded{[](const NotSent&) { return Reading::not_now; },
-                               [](const Lost&) { return Reading::doubtful; },
+                               [](const Lost&) {
+                                 return mutant(Mutant::outbox_doubt_forgotten) ? Reading::not_now
+                                                                               : Reading::doubtful;
+                               },
                                [&](const Answered& a) { return read_status(a.response, dedupes); }},
                     outcome);
 }
@@ -99,6 +103,8 @@ OutboxRow finished(OutboxRow row, const Response& response, const DestinationRul
 
 bool may_send(const OutboxRow& row, const DestinationRules& rules, Instant now) {
   if (!row.first_sent_at) return true;
+  if (mutant(Mutant::outbox_repeated_without_dedupe) && !rules.dedupes) return true;
+  if (mutant(Mutant::outbox_repeated_past_window)) return rules.dedupes;
   return rules.dedupes && now + rules.timeout < *row.first_sent_at + rules.dedupe_window;
 }
 

@@ -49,8 +49,8 @@ bool is_not_yet(const Response& response) {
 // time, is another server's, will not risk a replay, or has no time now.
 bool is_refusal(const Response& response) {
   switch (response.status) {
+    case 408: return !mutant(Mutant::unasked_408_is_an_answer);
     case 401:
-    case 408:
     case 421:
     case 425:
     case 429: return true;
@@ -148,19 +148,21 @@ std::string reason_of(const Outcome& outcome) {
       outcome);
 }
 
+constexpr std::string_view not_sent = "not-sent";
+
 std::string error_of(const Outcome& outcome) {
-  return std::visit(Overloaded{[](const NotSent& failure) { return "not-sent: " + failure.why; },
-                               [](const Lost& failure) { return "sent: " + failure.why; },
-                               [](const Answered& answer) {
-                                 const std::string_view said = outcome_said(answer.response);
-                                 std::string text =
-                                     "answered: " + std::to_string(answer.response.status);
-                                 if (!said.empty()) {
-                                   text.append(", ").append(pawl_outcome).append(": ").append(said);
-                                 }
-                                 return text;
-                               }},
-                    outcome);
+  return std::visit(
+      Overloaded{[](const NotSent& failure) { return std::string(not_sent) + ": " + failure.why; },
+                 [](const Lost& failure) { return "sent: " + failure.why; },
+                 [](const Answered& answer) {
+                   const std::string_view said = outcome_said(answer.response);
+                   std::string text = "answered: " + std::to_string(answer.response.status);
+                   if (!said.empty()) {
+                     text.append(", ").append(pawl_outcome).append(": ").append(said);
+                   }
+                   return text;
+                 }},
+      outcome);
 }
 
 void complete(Record& record, StoredResponse response, Instant now) {
@@ -214,6 +216,11 @@ void queue_again(Record& record, Instant not_before) {
 
 bool has_attempts_left(const Record& record) {
   return record.policy.mode == Mode::async && record.attempt < record.policy.max_attempts;
+}
+
+// What never left is no attempt: an upstream that is away for a minute must not use them all up.
+bool is_uncounted(const Record& held, const Outcome& outcome) {
+  return held.policy.mode == Mode::async && std::holds_alternative<NotSent>(outcome);
 }
 
 // An upstream that asks to be left alone is, within reason.
@@ -332,8 +339,11 @@ bool goes_back_to_queue(const Record& held, const Outcome& outcome) {
   const bool not_executed = classify(outcome, held.policy) == Settling::release;
   const bool dropped =
       mutant(Mutant::refused_work_dropped) && evidence_of(outcome) == Evidence::answered;
-  return open && has_attempts_left(held) && not_executed && !dropped;
+  const bool may_try = is_uncounted(held, outcome) || has_attempts_left(held);
+  return open && may_try && not_executed && !dropped;
 }
+
+bool was_not_sent(const Record& record) { return record.last_error.starts_with(not_sent); }
 
 bool is_dead_letter(const Record& record) {
   return record.policy.mode == Mode::async && status_of(record) == Status::failed_retryable;
@@ -358,9 +368,14 @@ Record settled(const Record& held, const Outcome& outcome, Instant now,
       release(next, error_of(outcome), now);
       if (goes_back_to_queue(held, outcome)) {
         const Instant again = next_try(outcome, now, options);
-        queue_again(next, again);
-        // Somebody is at it: it is abandoned only when nobody was for a whole retention.
-        next.expires_at = std::max(held.expires_at, again + held.policy.retention);
+        if (is_uncounted(held, outcome)) {
+          next.state = Pending{again};
+          next.expires_at = held.expires_at;  // its only end, where the upstream stays away
+        } else {
+          queue_again(next, again);
+          // Somebody is at it: it is abandoned only when nobody was for a whole retention.
+          next.expires_at = std::max(held.expires_at, again + held.policy.retention);
+        }
       }
       break;
     case Settling::doubt:
@@ -391,8 +406,9 @@ std::optional<Record> swept(const Record& record, Instant now) {
     case OnLeaseExpiry::retry: break;
   }
   release(next, "lease-expired", now);
-  // Without its request no worker could send it.
-  if (record.policy.mode == Mode::async && record.request) queue_again(next, Instant{});
+  // Without its request no worker could send it. A request that ends every worker is no reason to
+  // go on for ever: out of attempts, it is a dead letter.
+  if (has_attempts_left(record) && record.request) queue_again(next, Instant{});
   return next;
 }
 
@@ -409,9 +425,10 @@ std::optional<Reaped> reaped(const Record& record, Instant now) {
     case Status::expired: return Reaped{};
     case Status::pending: {
       Record next = record;
-      // Only the first try can promise that nothing was sent: an earlier one may have been, and its
-      // client must not be told to use a new key.
-      const bool tried = record.attempt > 1 || !record.last_error.empty();
+      // Only where every try failed before it was sent can it be promised that nothing was: else
+      // its client must not be told to use a new key. Those tries are not counted.
+      const bool tried =
+          record.attempt > 1 || (!record.last_error.empty() && !was_not_sent(record));
       if (tried && !mutant(Mutant::abandoned_after_sending)) {
         doubt(next, "abandoned", now);
       } else {

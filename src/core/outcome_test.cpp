@@ -212,8 +212,8 @@ Record an_async_record() {
 
 TEST(Settled, AcceptedWorkThatWasRefusedGoesBackToTheQueueNotBeforeItsTime) {
   const Instant now = some_time() + 5s;
-  for (const Outcome& outcome : {refusal(429), refusal(503), answer(500), said(200, "not-executed"),
-                                 Outcome{NotSent{"away"}}}) {
+  for (const Outcome& outcome :
+       {refusal(429), refusal(503), answer(500), said(200, "not-executed")}) {
     const Record held = an_async_record();
     const Record next = settled(held, outcome, now, {});
     const auto* waits = std::get_if<Pending>(&next.state);
@@ -224,6 +224,46 @@ TEST(Settled, AcceptedWorkThatWasRefusedGoesBackToTheQueueNotBeforeItsTime) {
     EXPECT_EQ(next.attempt, held.attempt + 1);
     EXPECT_EQ(next.request, held.request);
   }
+}
+
+TEST(Settled, WhatNeverLeftIsNoAttemptAndEndsByExpiry) {
+  Record held = an_async_record();
+  held.policy.max_attempts = 1;
+  const Instant accepted_until = held.expires_at;
+  for (int i = 1; i <= 100; ++i) {
+    const Instant now = some_time() + i * 1min;
+    held = settled(held, NotSent{"connection refused"}, now, {.try_again_in = 7s});
+    ASSERT_EQ(held.state, State(Pending{now + 7s}));
+    ASSERT_EQ(held.attempt, 1);
+    ASSERT_EQ(held.expires_at, accepted_until);
+    ASSERT_FALSE(broken_invariant(held));
+    if (i < 100) held = claimed(held, {.owner = Owner{"worker"}, .now = now + 8s}).value();
+  }
+  const Record over = reaped(held, accepted_until).value().next.value();
+  EXPECT_EQ(std::get<Completed>(over.state).response.status, 408) << "nothing was ever sent";
+  // One that was refused before may have been sent: nobody is told to use a new key.
+  Record refused_once = an_async_record();
+  refused_once = settled(refused_once, refusal(429), some_time() + 5s, {});
+  refused_once = claimed(refused_once, {.owner = Owner{"worker"}, .now = some_time() + 1h}).value();
+  refused_once = settled(refused_once, NotSent{"away"}, some_time() + 2h, {});
+  EXPECT_EQ(refused_once.attempt, 2);
+  EXPECT_EQ(status_of(reaped(refused_once, refused_once.expires_at).value().next.value()),
+            Status::unknown);
+}
+
+TEST(Swept, LapsedLeasesOfAcceptedWorkAreAttempts) {
+  Record held = an_async_record();
+  held.policy.on_lease_expiry = OnLeaseExpiry::retry;
+  held.policy.max_attempts = 3;
+  Instant now = some_time();
+  for (const int attempt : {2, 3}) {
+    now += 1h;
+    held = swept(held, now).value();
+    ASSERT_EQ(status_of(held), Status::pending);
+    ASSERT_EQ(held.attempt, attempt);
+    held = claimed(held, {.owner = Owner{"worker"}, .now = now}).value();
+  }
+  EXPECT_TRUE(is_dead_letter(swept(held, now + 1h).value()));
 }
 
 TEST(Settled, AcceptedWorkOutOfAttemptsIsADeadLetterThatNobodyReaps) {

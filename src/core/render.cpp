@@ -4,6 +4,7 @@
 #include <array>
 
 #include "pawl/core/check.hpp"
+#include "pawl/core/given_up.hpp"
 #include "pawl/core/json.hpp"
 #include "pawl/core/overloaded.hpp"
 
@@ -176,15 +177,15 @@ ProblemDetails doubtful(const Record& record, std::optional<int> status, Duratio
                        ? "The operation may have happened."
                        : "The operation may have happened: the service answered " +
                              std::string(held) + ", which does not say whether it was done.";
-  if (dialect.source_is_asked) {
+  if (dialect.source_is_asked && !is_given_up(record)) {
     details.detail +=
         " What became of it is being asked of the provider. Retry with the same key and body, and "
         "do not use a new key.";
     details.retry_after = std::clamp<Duration>(wait, retry_after_max, source_retry_after_max);
   } else {
     details.detail +=
-        " No source is configured that could be asked, so an operator must decide what became of "
-        "it; until then every retry gets this answer. Do not use a new key.";
+        " Nobody is being asked what became of it: unless the provider tells of it, an operator "
+        "must decide. Until then every retry gets this answer. Do not use a new key.";
   }
   if (!held.empty()) {
     details.detail +=

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "pawl/core/given_up.hpp"
 #include "pawl/core/json.hpp"
 #include "testing/builders.hpp"
 
@@ -346,7 +347,16 @@ TEST(Render, WhatIsInDoubtSaysWhoDecides) {
     EXPECT_EQ(field(told, "Retry-After"), "5");
     EXPECT_NE(text(told).find("being asked of the provider"), std::string::npos);
   }
+  // It was asked about in vain, and is not any more.
   record.last_error = "answered: 500";
+  set_given_up(record, true);
+  const Response dead = render(Undetermined{3s}, record, asked);
+  EXPECT_EQ(field(dead, "Pawl-Should-Retry"), "false");
+  EXPECT_EQ(field(dead, "Retry-After"), "(none)");
+  EXPECT_NE(text(dead).find("an operator must decide"), std::string::npos);
+  EXPECT_NE(text(dead).find("the service answered 500, which"), std::string::npos);
+  set_given_up(record, false);
+  EXPECT_EQ(record.last_error, "answered: 500");
   const std::string held = text(render(Undetermined{3s}, record, nobody));
   EXPECT_NE(held.find("the service answered 500"), std::string::npos);
   EXPECT_NE(held.find("Pawl-Outcome"), std::string::npos);

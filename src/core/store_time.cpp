@@ -59,9 +59,13 @@ void StoreTime::observe(Instant reported, BootTime asked, BootTime answered) {
 // The two clocks have gone on side by side for a while: one of them was stopped or set, once.
 void StoreTime::recover(BootTime answered) {
   if (answered - steady_since_ < steady_for) return;
-  if (std::chrono::abs(*offset_ - *anchor_) > recover_max) return;
+  if (needs_restart()) return;
   anchor_ = *offset_;
   trusted_ = true;
+}
+
+bool StoreTime::needs_restart() const {
+  return !trusted_ && std::chrono::abs(*offset_ - *anchor_) > recover_max;
 }
 
 Instant StoreTime::at(BootTime now) const {

@@ -68,6 +68,7 @@ TEST(StoreTime, RecoversFromAPauseOnceBothClocksHaveGoneOnSideBySide) {
   for (Duration since = 1s; since < StoreTime::steady_for; since += 10s) {
     told(since);
     ASSERT_FALSE(time.trusted()) << since.count();
+    ASSERT_FALSE(time.needs_restart());
   }
   told(StoreTime::steady_for + 11s);
   EXPECT_TRUE(time.trusted());
@@ -92,6 +93,7 @@ TEST(StoreTime, AJumpThatWouldCostKeysTheirRetentionIsNotForgotten) {
   for (Duration since = 1s; since < 2h; since += 60s) {
     time.observe(wall(1000s + since) + 72h, boot(10s + since), boot(10s + since));
     ASSERT_FALSE(time.trusted());
+    ASSERT_TRUE(time.needs_restart());
   }
 }
 

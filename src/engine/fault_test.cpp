@@ -135,6 +135,29 @@ TEST(Faults, AReservationNobodyAcknowledgedIsReleasedLater) {
   EXPECT_EQ(world.upstream.charges(), 1);
 }
 
+// The answer came after a pause longer than the lease, and the lease could not be had anew.
+TEST(Faults, AReservationThatIsKnownToBeThereAndCannotBeUsedIsReleasedToo) {
+  World world;
+  bool stopped = false;
+  memory::MemoryStore store([&] {
+    const Instant shown = world.clock.wall();
+    if (stopped) world.clock.advance(1min);  // the process, with the answer on its way
+    return shown;
+  });
+  FaultStore faulty(store, {.call = 2, .times = 1, .fault = Fault::unavailable});
+  Engine node = world.node(faulty);
+  ASSERT_TRUE(run(node.sync_time()));
+  stopped = true;
+  const Guarded guarded = world.pay(node);
+  stopped = false;
+  ASSERT_TRUE(std::holds_alternative<Unreserved>(guarded));
+  ASSERT_TRUE(run(node.release_orphans()));
+  const Request request = testing::a_request();
+  const StoreResult<std::optional<Record>> found = run(store.find(request.scope, request.key));
+  ASSERT_TRUE(found && *found);
+  EXPECT_EQ(status_of(**found), Status::failed_retryable);
+}
+
 TEST(Faults, ATakeoverThatArrivesLateIsReleasedToo) {
   World world;
   Engine healthy = world.node();
@@ -227,12 +250,41 @@ TEST(Faults, ARestoredStoreTakesNoKeyForNewThatItMayHaveForgotten) {
   const Request forgotten = a_request("some-other-key-01");
   EXPECT_EQ(refusal(world.pay(node, {}, forgotten)), DecisionKind::restored);
   EXPECT_EQ(world.upstream.charges(), 1);
-  // A key that says when it was made, and that was after the restore.
-  const Request made_since = a_request("ffff8d2c-5800-7abc-8def-0123456789ab");
-  EXPECT_EQ(refusal(world.pay(node, {}, made_since)), DecisionKind::execute);
   world.clock.advance(49h);
   EXPECT_EQ(refusal(world.pay(node, {}, forgotten)), DecisionKind::execute);
-  EXPECT_EQ(world.upstream.charges(), 3);
+  EXPECT_EQ(world.upstream.charges(), 2);
+}
+
+// A key of version 7 that was made then, by its client's clock.
+Request dated(Instant then) {
+  const auto millis =
+      std::chrono::floor<std::chrono::milliseconds>(then.time_since_epoch()).count();
+  char key[40];
+  std::snprintf(key, sizeof key, "%08llx-%04llx-7abc-8def-0123456789ab",
+                static_cast<unsigned long long>(millis >> 16),
+                static_cast<unsigned long long>(millis & 0xffff));
+  return a_request(key);
+}
+
+TEST(Faults, AKeyThatDatesItselfIsNotBelievedAfterARestoreUnlessAnOperatorVouches) {
+  World world;
+  Engine node = world.node();
+  ASSERT_TRUE(run(node.sync_time()));
+  const Instant at = world.clock.wall();
+  Restoration told{.since = at - 1h, .at = at, .until = at + 48h};
+  node.set_restored(told);
+  world.clock.advance(30min);
+  const Request made_since = dated(at + 20min);
+  EXPECT_EQ(refusal(world.pay(node, {}, made_since)), DecisionKind::restored)
+      << "used before the restore by a client whose clock is fast, perhaps";
+  told.trust_uuidv7 = true;
+  node.set_restored(told);
+  EXPECT_EQ(refusal(world.pay(node, {}, dated(at + 4min))), DecisionKind::restored);
+  EXPECT_EQ(refusal(world.pay(node, {}, dated(at + 36min))), DecisionKind::restored)
+      << "in the future: that clock is wrong";
+  EXPECT_EQ(world.upstream.charges(), 0);
+  EXPECT_EQ(refusal(world.pay(node, {}, made_since)), DecisionKind::execute);
+  EXPECT_EQ(world.upstream.charges(), 1);
 }
 
 }  // namespace

@@ -81,6 +81,9 @@ Task<StoreResult<Reservation>> Engine::reserve_as(Attempt attempt, const Request
       written = Unexpected{StoreError::contended};
       break;
     }
+    // Ours already, its lease over when its answer came: should it not be had anew, nobody else
+    // knows that nothing was sent under it.
+    in_doubt |= verdict && written->current->owner == attempt.owner;
     if (!attempt.clock_trusted &&
         !reserves_anyway) {  // whatever is written from here on carries a date
       written = Unexpected{StoreError::unavailable};

@@ -8,7 +8,8 @@
 namespace pawl {
 namespace {
 
-// Clocks of clients differ: a key that says it was made this long after the restore was.
+// Clocks of clients differ: a key that says it was made this long after the restore was. One that
+// says it will be made later than this from now was dated by a clock that is wrong.
 constexpr Duration client_clock_difference = std::chrono::minutes(5);
 
 }  // namespace
@@ -16,8 +17,10 @@ constexpr Duration client_clock_difference = std::chrono::minutes(5);
 bool Engine::is_forgotten(const Key& key, Instant now) const {
   if (!restoration_ || now >= restoration_->until) return false;
   if (mutant(Mutant::restored_key_is_new)) return false;
+  if (!restoration_->trust_uuidv7) return true;
   const std::optional<Instant> made_at = time_in(key);
-  return !made_at || *made_at < restoration_->at + client_clock_difference;
+  return !made_at || *made_at < restoration_->at + client_clock_difference ||
+         *made_at > now + client_clock_difference;
 }
 
 Task<StoreResult<Reservation>> Engine::reserve_forgotten(Attempt attempt, const Request& request,

@@ -24,7 +24,8 @@ std::optional<Instant> instant_in(const json::Value& object, std::string_view na
 std::string to_json(const StoredRestoration& restoration) {
   return R"({"since_us":)" + micros(restoration.since) + R"(,"at_us":)" + micros(restoration.at) +
          R"(,"until_us":)" + micros(restoration.until) + R"(,"finished":)" +
-         (restoration.finished ? "true" : "false") + "}";
+         (restoration.finished ? "true" : "false") +
+         (restoration.trust_uuidv7 ? R"(,"trust_uuidv7":true})" : "}");
 }
 
 std::optional<StoredRestoration> restoration_from(const std::string& json) {
@@ -36,7 +37,11 @@ std::optional<StoredRestoration> restoration_from(const std::string& json) {
   const json::Value* const finished = value->find("finished");
   if (!since || !at || !until || finished == nullptr) return std::nullopt;
   if (finished->kind != json::Kind::boolean) return std::nullopt;
-  return StoredRestoration{*since, *at, *until, finished->boolean};
+  // Of a time when it could not be said: it was not.
+  const json::Value* const trust = value->find("trust_uuidv7");
+  if (trust != nullptr && trust->kind != json::Kind::boolean) return std::nullopt;
+  return StoredRestoration{*since, *at, *until, finished->boolean,
+                           trust != nullptr && trust->boolean};
 }
 
 Expected<std::optional<StoredRestoration>, std::string> recorded_restoration(Upkeep& upkeep) {

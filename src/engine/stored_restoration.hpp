@@ -12,10 +12,11 @@ namespace pawl {
 inline constexpr const char* restoration_fact = "restored";
 
 struct StoredRestoration {
-  Instant since;          // when the backup was made: what came after it is forgotten
-  Instant at;             // when that was said
-  Instant until;          // in force until then
-  bool finished = false;  // all that the backup holds has been gone through
+  Instant since;              // when the backup was made: what came after it is forgotten
+  Instant at;                 // when that was said
+  Instant until;              // in force until then
+  bool finished = false;      // all that the backup holds has been gone through
+  bool trust_uuidv7 = false;  // keys that date themselves are believed
   friend bool operator==(const StoredRestoration&, const StoredRestoration&) = default;
 };
 

@@ -178,7 +178,7 @@ Task<void> AsyncWorker::send(Record record) {
     const config::RoutePolicy& policy =
         named == nullptr ? shared_.routes.fallback().policy : named->policy;
     (*lease)->settle = {policy.response_bytes_max, policy.resource_type, policy.resource_id,
-                        pause_after(record.attempt)};
+                        pause_after(record, *(*lease)->record)};
     Stored stored(record, policy.forward_key, shared_.pseudonym, upstream_.authority());
     http::CallOptions options;
     options.connect_timeout = policy.upstream_connect_timeout;
@@ -237,9 +237,14 @@ Task<void> AsyncWorker::keep_recording(Executed& executed) {
 }
 
 // Exponential, with full jitter. Written with the record, so that no other node is quicker.
-Duration AsyncWorker::pause_after(int attempt) {
-  const Duration longest =
-      std::min<Duration>(pause_first * (1 << std::clamp(attempt - 1, 0, 10)), pause_max);
+Duration AsyncWorker::pause_after(const Record& waited, const Record& claimed) {
+  Duration longest = pause_first * (1 << std::clamp(waited.attempt - 1, 0, 10));
+  // Tries that could not be sent are not counted, so the time that they took makes it grow.
+  const auto* held = std::get_if<InProgress>(&claimed.state);
+  if (held != nullptr && was_not_sent(waited)) {
+    longest = std::max(longest, held->locked_at - waited.created_at);
+  }
+  longest = std::min<Duration>(longest, pause_max);
   const auto chance = entropy_.below(static_cast<std::uint64_t>(longest.count()) + 1);
   return Duration(static_cast<std::int64_t>(chance));
 }

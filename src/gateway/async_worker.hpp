@@ -37,7 +37,7 @@ class AsyncWorker {
   Task<void> send(Record record);
   void log(const Lease& lease, const Executed& executed, Duration upstream_took);
   Task<void> keep_recording(Executed& executed);
-  Duration pause_after(int attempt);
+  Duration pause_after(const Record& waited, const Record& claimed);
 
   Shared& shared_;
   Engine& engine_;

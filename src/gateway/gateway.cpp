@@ -17,6 +17,12 @@ std::string new_request_id(Entropy& entropy) {
   return "req_" + entropy.new_owner().text.substr(0, request_id_bytes);
 }
 
+// A source that has no URL only tells, when it likes.
+bool is_asked(const config::Config& config, const std::string& source) {
+  const auto found = std::ranges::find(config.sources, source, &config::Source::name);
+  return !source.empty() && found != config.sources.end() && !found->url.empty();
+}
+
 bool is_safe_to_repeat(std::string_view method) { return method != "POST" && method != "PATCH"; }
 
 bool changes_nothing(std::string_view method) {
@@ -110,7 +116,7 @@ Dialect Gateway::Passage::dialect() const {
   dialect.request_id = request_id;
   const bool may_accept = policy.in_flight == WhenInFlight::accepted || policy.mode == Mode::async;
   if (may_accept) dialect.status_url = status_url(key, route);
-  dialect.source_is_asked = !policy.reconcile.empty();
+  dialect.source_is_asked = source_is_asked;
   return dialect;
 }
 
@@ -183,6 +189,7 @@ Task<void> Gateway::handle(http::ClientRequest& request) {
   const RouteMatch match = shared_.routes.find(head.method, head.path);
   Passage passage(request, is_key_call ? shared_.key_api : match.route, clock_.now(),
                   shared_.memory);
+  passage.source_is_asked = is_asked(shared_.config, passage.policy.reconcile);
   passage.line.client = request.client;
   passage.line.method = head.method;
   passage.line.path = loggable_path(head.path);

@@ -119,8 +119,9 @@ Expected<std::string, ProblemDetails> Gateway::caller_of(const Passage& passage)
 std::string Gateway::sender_of(const Passage& passage) const {
   const http::Fields& fields = passage.request.head.fields;
   std::string sent;
-  for (const std::string_view name : shared_.callers.credential_headers())
+  for (const std::string_view name : shared_.callers.credential_headers()) {
     append_values(sent, fields, name);
+  }
   if (!shared_.callers.header().empty()) append_values(sent, fields, shared_.callers.header());
   if (sent.empty()) sent = passage.request.client;
   return hex(sha256(sent));

@@ -58,12 +58,15 @@ std::vector<Line> history(const KeyFacts& facts) {
   for (const WebhookEvent& event : facts.events) {
     std::string text = "webhook of " + event.source + ": event " + event.id + ", ";
     text += event.is_final ? "final" : "pending";
+    if (event.declined) text += ", declined";
     text += event.applied_as.empty() ? "" : ", " + event.applied_as;
     lines.push_back({event.received_at, std::move(text)});
   }
   std::ranges::stable_sort(lines, {}, &Line::at);
   return lines;
 }
+
+std::string times(int count) { return count == 1 ? "once" : std::to_string(count) + " times"; }
 
 // Never that the key is new: whoever asks is about to decide whether to pay again.
 std::string no_record(const KeyFacts& facts, const KeyPlace& place) {
@@ -107,11 +110,11 @@ std::string key_story(const KeyFacts& facts) {
   } else {
     text += no_record(facts, place);
   }
-  if (facts.about) {
-    text += "Asked about " + std::to_string(facts.about->attempts) + " times" +
-            (facts.about->source.empty() ? ""
-                                         : " (source \"" + printable(facts.about->source) + "\")") +
-            ".\n";
+  if (facts.about && facts.about->source.empty()) {
+    text += "Nobody was asked about it: its route names no source.\n";
+  } else if (facts.about) {
+    text += "Asked about " + times(facts.about->attempts) + " (source \"" +
+            printable(facts.about->source) + "\").\n";
   }
   for (const LateEvidence& each : facts.evidence) {
     text += "An earlier owner (attempt " + std::to_string(each.attempt) + ", fence " +
@@ -134,7 +137,10 @@ std::string key_story_json(const KeyFacts& facts) {
   out.text("scope", facts.scope.text).text("key", facts.key.text);
   out.text("key_hash", log_name(facts.scope, facts.key));
   out.raw("record", facts.record ? key_document(*facts.record) : "null");
-  if (facts.record) out.text("execution", request_id(*facts.record));
+  if (facts.record) {
+    out.text("execution", request_id(*facts.record));
+    out.number("fence", facts.record->fence.number);
+  }
   std::string elsewhere;
   for (const Scope& scope : facts.elsewhere.scopes) {
     elsewhere.append(elsewhere.empty() ? "[" : ",").append(json::quote(scope.text));
@@ -198,11 +204,12 @@ std::string key_list(const std::vector<ListedKey>& keys, Instant now) {
     text += printable(key.key.text) + "  " + printable(key.scope.text) + "\n    " +
             printable(key.status) + " for " + span(now - key.created_at) + ", " +
             (key.method.empty() ? "key API" : printable(key.method)) + " " + printable(key.path) +
-            ", attempt " + std::to_string(key.attempt);
+            ", attempt " + std::to_string(key.attempt) + ", fence " +
+            std::to_string(key.fence.number);
     if (!key.last_error.empty()) text += ": " + printable(key.last_error);
     text += "\n";
     if (key.state) {
-      text += "    asked about " + std::to_string(key.attempts) + " times, last: " +
+      text += "    looked into " + times(key.attempts) + ", last: " +
               (key.last_result.empty() ? "no answer yet" : printable(key.last_result)) +
               (*key.state == CaseState::dead ? "; a dead letter" : "") + "\n";
     }
@@ -216,7 +223,8 @@ std::string key_list_json(const std::vector<ListedKey>& keys) {
     JsonObject item;
     item.text("scope", key.scope.text).text("key", key.key.text).text("status", key.status);
     item.text("route", key.route).text("method", key.method).text("path", key.path);
-    item.number("attempt", key.attempt).raw("created_at", timestamp(key.created_at));
+    item.number("attempt", key.attempt).number("fence", key.fence.number);
+    item.raw("created_at", timestamp(key.created_at));
     item.text("last_error", key.last_error);
     item.flag("dead", key.state == CaseState::dead || key.status == "failed_retryable")
         .number("asked", key.attempts);

@@ -122,16 +122,18 @@ Task<bool> OutboxReconciler::settle_by_event(Inquiry& inquiry) {
     if (event.source != inquiry.source.name) continue;
     // Told before the call that is in doubt was made: it is about an earlier one.
     const bool earlier = row.first_sent_at && event.received_at < *row.first_sent_at;
-    if (earlier && !reconcile::is_success(event.response.status)) continue;
+    const reconcile::KeptEvent each{event.is_final, event.happened_at, event.received_at,
+                                    event.response.status, event.declined};
+    if (earlier && !reconcile::is_success(each)) continue;
     told.push_back(event);
-    kept.push_back({event.is_final, event.happened_at, event.received_at, event.response.status});
+    kept.push_back(each);
   }
   const reconcile::AttemptSeen attempt{row.created_at, row.attempt, std::nullopt};
   const std::optional<std::size_t> best = reconcile::decisive(kept, attempt);
   if (!best) co_return false;
   const WebhookEvent& event = told[*best];
   OutboxRow next =
-      reconcile::is_success(event.response.status)
+      reconcile::is_success(kept[*best])
           ? found_happened(row, as_response(event.response), inquiry.to.rules, now(inquiry))
           : found_refused(row, event.response.status);
   std::string reason = "its webhook event " + event.id + " says so";
@@ -148,6 +150,10 @@ Task<bool> OutboxReconciler::settle_by_asking(Inquiry& inquiry) {
   const OutboxRow& row = inquiry.row;
   if (inquiry.source.url.empty()) {
     inquiry.heard = "no webhook event so far";
+    co_return false;
+  }
+  if (reconcile::mentions(inquiry.source.target, "resource_id") && row.provider_id.empty()) {
+    inquiry.heard = "the source is asked by {resource_id}, and the row has no provider id";
     co_return false;
   }
   const reconcile::Subject subject{row.key.text, row.scope.text, row.provider_id, row.derived_key};
@@ -174,7 +180,7 @@ Task<bool> OutboxReconciler::settle_by_asking(Inquiry& inquiry) {
   const reconcile::Judgement judgement =
       reconcile::judge(inquiry.source.rules, answer->response, subject, SettleOptions{});
   if (const auto* found = std::get_if<reconcile::Found>(&judgement)) {
-    const bool happened = reconcile::is_success(found->response.status);
+    const bool happened = found->happened;
     const Instant quiet = *row.doubted_at + inquiry.source.patience.visibility_window;
     if (!happened && inquiry.asked_at < quiet) {
       inquiry.heard = "a refusal that may be an earlier call's";

@@ -30,6 +30,7 @@ struct Gateway::Passage {
   std::string body;
   std::string path_at_host;  // what is hashed as the path, where hosts are told apart
   Fingerprint fingerprint;
+  bool source_is_asked = false;  // and does not only tell by itself
   std::int64_t purge_epoch = 0;  // as known before the store was asked
   // Where no caller was chosen: a digest of the credentials that came, and what a record of this
   // key keeps of them. Empty otherwise.

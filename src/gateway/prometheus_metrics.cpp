@@ -190,6 +190,8 @@ PrometheusMetrics::PrometheusMetrics(const std::vector<std::string>& routes) {
   outbox_oldest_ = &gauges("pawl_outbox_oldest_seconds", "Age of the oldest of them");
   outbox_breaker_ = &gauges("pawl_outbox_breaker_open", "1 while a destination is in trouble");
   breaker_ = &gauge("pawl_store_breaker_open", "1 while the store is known to be away");
+  clock_trusted_ = &gauge("pawl_store_clock_trusted",
+                          "0 while the store's clock and this machine's have moved apart");
 }
 
 void PrometheusMetrics::add(Counter counter, std::string_view label, std::uint64_t amount) {
@@ -369,6 +371,7 @@ std::string PrometheusMetrics::text(const Gauges& now) {
   waiting_->Set(now.waiting);
   log_dropped_->Increment(now.log_dropped - log_dropped_->Value());
   breaker_->Set(now.breaker_open ? 1 : 0);
+  clock_trusted_->Set(now.clock_trusted ? 1 : 0);
   return prometheus::TextSerializer().Serialize(registry_.Collect());
 }
 

@@ -25,6 +25,7 @@ struct Gauges {
   double memory_budget = 0;
   double memory_used = 0;
   bool breaker_open = false;
+  bool clock_trusted = true;
   double waiting = 0;
   double log_dropped = 0;  // lines, since the start
 };
@@ -132,6 +133,7 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics, public Ou
   prometheus::Gauge* memory_used_;
   prometheus::Counter* log_dropped_;
   prometheus::Gauge* breaker_;
+  prometheus::Gauge* clock_trusted_;
   prometheus::Gauge* waiting_;
 };
 

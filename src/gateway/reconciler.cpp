@@ -6,6 +6,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "pawl/core/given_up.hpp"
 #include "pawl/core/overloaded.hpp"
 #include "src/gateway/question.hpp"
 #include "src/reconcile/derived_key.hpp"
@@ -94,7 +95,8 @@ const config::RoutePolicy& Reconciler::policy_of(const Record& record) const {
 }
 
 // By today's configuration: a source that was wrong when the request came can be put right. But
-// nobody else's source: it has never seen the request, and would say so.
+// nobody else's source: it has never seen the request, and would say so. (For the same reason what
+// it does not have counts only if it is the one that was named when the doubt arose.)
 const config::Source* Reconciler::source_of(const Record& record) const {
   const bool ours = &policy_of(record) != &shared_.routes.fallback().policy ||
                     record.route == shared_.routes.fallback().name;
@@ -139,7 +141,7 @@ Task<void> Reconciler::work_on(Record record) {
   Inquiry inquiry;
   const bool left = co_await is_left_to_others(record);
   if (left) {
-    co_await postpone(record, now() + look_at_dead_every);
+    co_await postpone(record, now() + look_at_dead_every, is_given_up(record));
     active_.erase(identity);
     active_count_ = active_.size();
     co_return;
@@ -153,7 +155,7 @@ Task<void> Reconciler::work_on(Record record) {
   taking.resource =
       record.resource_id.empty() ? "" : reconcile::resource_subject(record.resource_id);
   taking.began_at = reconcile::attempt_of(record).began_at.value_or(Instant{});
-  taking.source = inquiry.source == nullptr ? std::string() : inquiry.source->name;
+  taking.source = inquiry.source == nullptr ? std::string() : name_in_case(*inquiry.source);
   taking.now = inquiry.asked_at;
   const Duration timeout = inquiry.source == nullptr ? Duration{0} : inquiry.source->timeout;
   taking.until = taking.now + timeout + beyond_timeout;
@@ -167,7 +169,7 @@ Task<void> Reconciler::work_on(Record record) {
     inquiry.record = std::move(record);
     inquiry.taken = std::move(**taken);
     // Seen by nobody while it is asked about; if this process ends here, from then on again.
-    co_await postpone(inquiry.record, taking.until);
+    co_await postpone(inquiry.record, taking.until, false);
     co_await inquire(inquiry);
   }
   active_.erase(identity);
@@ -190,7 +192,7 @@ Task<void> Reconciler::skip(const Record& record) {
   if (!found || !*found) co_return;
   const Case& about = **found;
   const Instant later = about.state == CaseState::dead ? now() + look_at_dead_every : about.next_at;
-  if (later > now()) co_await postpone(record, later);
+  if (later > now()) co_await postpone(record, later, about.state == CaseState::dead);
 }
 
 Task<void> Reconciler::inquire(Inquiry& inquiry) {
@@ -235,75 +237,6 @@ Task<bool> Reconciler::settle_by_late_answer(const Inquiry& inquiry) {
   co_return settled != Settled::not_yet;
 }
 
-Task<Outcome> Reconciler::ask(const Inquiry& inquiry, std::string target) {
-  const config::Source& source = *inquiry.source;
-  http::UpstreamPool& pool = *pools_.at(source.name);
-  Question question(source, std::move(target), pool.authority());
-  http::CallOptions options;
-  options.connect_timeout = source.timeout;
-  http::UpstreamCall call(pool, question, options);
-  AlwaysOpen gate;
-  co_return co_await call.send(inquiry.record, gate, clock_.now() + source.timeout);
-}
-
-Task<bool> Reconciler::settle_by_asking(Inquiry& inquiry, std::string& heard, Heard& kind) {
-  const config::Source* const source = inquiry.source;
-  if (source == nullptr) {
-    heard = "its route names no source to ask";
-    co_return false;
-  }
-  if (source->url.empty()) {
-    heard = "no webhook event so far";
-    co_return false;
-  }
-  if (reconcile::mentions(source->target, "resource_id") && inquiry.record.resource_id.empty()) {
-    heard = "the source is asked by {resource_id}, and the record has none";
-    co_return false;
-  }
-  const reconcile::Subject subject{inquiry.record.key.text, inquiry.record.scope.text,
-                                   inquiry.record.resource_id, inquiry.subject};
-  Expected<std::string, std::string> target = reconcile::fill_url(source->target, subject);
-  if (!target) {
-    inquiry.hopeless = true;
-    heard = "the source is not asked: " + target.error();
-    co_return false;
-  }
-  inquiry.asked_at = now();
-  const Outcome outcome = co_await ask(inquiry, std::move(*target));
-  if (const auto* none = std::get_if<NotSent>(&outcome)) heard = "not asked: " + none->why;
-  if (const auto* lost = std::get_if<Lost>(&outcome)) heard = "no answer: " + lost->why;
-  const auto* answer = std::get_if<Answered>(&outcome);
-  if (answer == nullptr) co_return false;
-  const config::RoutePolicy& policy = policy_of(inquiry.record);
-  const SettleOptions options{policy.response_bytes_max, policy.resource_type, policy.resource_id};
-  const reconcile::Judgement judgement =
-      reconcile::judge(source->rules, answer->response, subject, options);
-  if (const auto* found = std::get_if<reconcile::Found>(&judgement)) {
-    const int status = found->response.status;
-    if (!reconcile::is_its_answer(inquiry.record, source->patience, status, inquiry.asked_at)) {
-      heard = "answered " + std::to_string(answer->response.status) +
-              ": a refusal that may be an earlier attempt's";
-      kind = Heard::still;
-      co_return false;
-    }
-    const Finding finding = FoundCompleted{found->response};
-    const std::string reason =
-        "asked, it answered " + std::to_string(answer->response.status) + ": there it is";
-    const Settled settled =
-        co_await settle(inquiry.record, inquiry.taken.id, finding, source->name, reason);
-    if (settled == Settled::not_yet) heard = "there it is, but the store could not be told";
-    co_return settled != Settled::not_yet;
-  }
-  if (const auto* still = std::get_if<reconcile::Still>(&judgement)) {
-    heard = still->why;
-    kind = answer->response.status >= 500 ? Heard::nothing : Heard::still;
-  } else {
-    heard = "answered " + std::to_string(answer->response.status) + ": never seen";
-    kind = Heard::absent;
-  }
-  co_return false;
-}
-
 // What follows from an answer that completes nothing.
 Task<void> Reconciler::go_on(const Inquiry& inquiry, Heard kind, const std::string& heard) {
   const CaseId& id = inquiry.taken.id;
@@ -345,7 +278,7 @@ Task<void> Reconciler::go_on(const Inquiry& inquiry, Heard kind, const std::stri
   change.note = note_of(id, name, result, detail);
   const Instant next_at = change.next_at;
   const bool noted = co_await note(id, std::move(change));
-  if (noted) co_await postpone(inquiry.record, next_at);
+  if (noted) co_await postpone(inquiry.record, next_at, dead);
 }
 
 Task<Reconciler::Settled> Reconciler::settle(const Record& record, const CaseId& id,
@@ -385,11 +318,12 @@ Task<bool> Reconciler::note(const CaseId& id, CaseChange change) {
 }
 
 // When the pass looks at it again, and what its client is told to wait. The case decides.
-Task<void> Reconciler::postpone(const Record& record, Instant until) {
+Task<void> Reconciler::postpone(const Record& record, Instant until, bool given_up) {
   const auto* doubt = std::get_if<Unknown>(&record.state);
   if (doubt == nullptr) co_return;
   Record next = record;
   std::get<Unknown>(next.state).reconcile_after = until;
+  set_given_up(next, given_up);
   Replacement change{std::move(next), guard_of(record), std::nullopt};
   static_cast<void>(co_await store_.replace_one(std::move(change)));
 }

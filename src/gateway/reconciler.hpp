@@ -15,6 +15,7 @@
 
 #include "src/gateway/case_desk.hpp"
 #include "src/gateway/gateway.hpp"
+#include "src/reconcile/rules.hpp"
 #include "src/reconcile/schedule.hpp"
 
 namespace pawl::gateway {
@@ -83,8 +84,20 @@ class Reconciler {
                                const Case* about) const;
 
   Task<bool> settle_by_late_answer(const Inquiry& inquiry);
+
+  // Asking: reconciler_asking.cpp.
   Task<bool> settle_by_asking(Inquiry& inquiry, std::string& heard, reconcile::Heard& kind);
+  Task<bool> settle_as_found(Inquiry& inquiry, const reconcile::Found& found,
+                             const std::string& answered, std::string& heard,
+                             reconcile::Heard& kind);
+  static std::optional<std::string> target_for(Inquiry& inquiry, const reconcile::Subject& subject,
+                                               std::string& heard);
   Task<Outcome> ask(const Inquiry& inquiry, std::string target);
+  // What a case calls it.
+  static std::string name_in_case(const config::Source& source);
+  // Its source is not the one that was named when the doubt arose.
+  static bool is_another(const Inquiry& inquiry);
+
   // Resolves, and closes the case.
   enum class Settled {
     by_us,
@@ -96,7 +109,7 @@ class Reconciler {
   Task<void> go_on(const Inquiry& inquiry, reconcile::Heard kind, const std::string& heard);
   Task<bool> is_left_to_others(const Record& record);
   Task<void> skip(const Record& record);
-  Task<void> postpone(const Record& record, Instant until);
+  Task<void> postpone(const Record& record, Instant until, bool given_up);
   Task<bool> note(const CaseId& id, CaseChange change);
 
   [[nodiscard]] Instant now() const;

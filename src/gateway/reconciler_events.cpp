@@ -20,10 +20,14 @@ constexpr Duration again_first = 1s;
 constexpr Duration again_max = 1h;
 constexpr std::string_view taken_over = "too late: released and taken over";
 
+// Without the key that it is asked by (Reconciler::name_in_case).
+std::string source_in(const Case& about) { return about.source.substr(0, about.source.find(' ')); }
+
 bool is_of_library(const Record& record) { return record.scope.text.starts_with("lib:"); }
 
 reconcile::KeptEvent kept(const WebhookEvent& event) {
-  return {event.is_final, event.happened_at, event.received_at, event.response.status};
+  return {event.is_final, event.happened_at, event.received_at, event.response.status,
+          event.declined};
 }
 
 std::vector<reconcile::KeptEvent> kept(const std::vector<WebhookEvent>& events) {
@@ -38,6 +42,14 @@ bool is_over(const Record& record) {
 
 bool is_in_doubt(const Record& record) {
   return status_of(record) == Status::unknown || released_by_finding(record);
+}
+
+// A finding that nothing had happened. Its reason begins with who found it, whose name has no
+// colon.
+bool is_decline(const AuditEntry& entry) {
+  const std::size_t name = entry.reason.find(": ");
+  return entry.actor == "reconciler" && name != std::string::npos &&
+         std::string_view(entry.reason).substr(name + 2).starts_with(reconcile::declined_mark);
 }
 
 // Of a record that was settled: its case knows when the attempt began, if it had one. Else no
@@ -130,8 +142,9 @@ Task<std::optional<std::vector<Case>>> Reconciler::bearers(const std::string& su
     trouble(cases.error());
     co_return std::nullopt;
   }
-  std::erase_if(*cases,
-                [&](const Case& each) { return each.subject != subject && each.source != source; });
+  std::erase_if(*cases, [&](const Case& each) {
+    return each.subject != subject && source_in(each) != source;
+  });
   co_return std::optional<std::vector<Case>>(std::move(*cases));
 }
 
@@ -179,7 +192,8 @@ Task<std::optional<std::vector<WebhookEvent>>> Reconciler::events_about(const Re
   std::vector<std::string> subjects{reconcile::derived_key(record.scope, record.key)};
   if (!record.resource_id.empty() && about != nullptr) {
     const std::string resource = reconcile::resource_subject(record.resource_id);
-    const std::optional<std::vector<Case>> cases = co_await bearers(resource, about->source);
+    const std::string source = source_in(*about);
+    const std::optional<std::vector<Case>> cases = co_await bearers(resource, source);
     if (cases && cases->size() == 1) subjects.push_back(resource);
   }
   std::vector<WebhookEvent> all;
@@ -205,7 +219,9 @@ Task<Reconciler::ByEvent> Reconciler::settle_by_event(const Record& record, cons
   if (!best) co_return ByEvent::nothing;
   const WebhookEvent& event = events[*best];
   const Finding finding = FoundCompleted{event.response};
-  const std::string reason = "its webhook event " + event.id + " says so";
+  const bool happened = reconcile::is_success(kept(event));
+  const std::string reason = (happened ? "" : std::string(reconcile::declined_mark)) +
+                             "its webhook event " + event.id + " says so";
   const Settled settled = co_await settle(record, id, finding, event.source, reason);
   if (settled == Settled::not_yet) co_return ByEvent::not_yet;
   if (settled == Settled::by_us && released_by_finding(record)) {
@@ -273,6 +289,9 @@ Task<std::string> Reconciler::compare_with_stored(const WebhookEvent& event, con
     };
     stored.status = done->response.status;
     stored.by_owner = audit && std::ranges::none_of(*audit, resolved);
+    stored.declined = audit && std::ranges::any_of(*audit, [&](const AuditRow& row) {
+                        return resolved(row) && is_decline(row.entry);
+                      });
   }
   // One effect too many is told once, not again by each event that confirms the other.
   std::vector<WebhookEvent> untold = events;
@@ -293,6 +312,7 @@ Task<std::string> Reconciler::compare_with_stored(const WebhookEvent& event, con
                ? " may have been executed twice: two attempts succeeded, by the webhook event "
                : ": what is stored is not what happened, by the webhook event ") +
           event.id + " of \"" + event.source + "\", which says " +
+          (reconcile::is_success(kept(event)) ? "" : "declined, ") +
           std::to_string(event.response.status) + "; " + there +
           ". The record was not touched, the event is kept");
   co_return found == Contradiction::twice ? "contradicts: another attempt succeeded as well"

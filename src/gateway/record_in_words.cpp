@@ -27,7 +27,7 @@ bool says(const Record& record, std::string_view part) {
 
 // Why it may run, and no more than is known.
 std::string why_released(const Record& record) {
-  if (record.last_error.starts_with("not-sent")) return "Nothing was sent, so nothing happened.";
+  if (was_not_sent(record)) return "Nothing was sent, so nothing happened.";
   if (record.last_error.starts_with("resolved")) {
     return "It was looked up, and found not to have been executed.";
   }
@@ -76,7 +76,7 @@ std::string why_unknown(const Record& record) {
            ", and its route holds refusals (on_refusal = \"hold\").";
   }
   if (record.last_error.starts_with("sent")) return "It was sent, and no whole answer came.";
-  if (record.last_error == "lease-expired") {
+  if (record.last_error.starts_with("lease-expired")) {
     return "Its owner fell silent before it had said what became of it.";
   }
   return "";
@@ -180,7 +180,8 @@ std::string next_step(const Record& record, const std::optional<Case>& about,
   const bool dead = about && about->state == CaseState::dead;
   const bool asked = about && !about->source.empty();
   if (asked && !dead) return "What to do: nothing yet. The reconciler goes on by itself.\n";
-  const std::string why = "--reason \"$WHY\"";
+  // The finding is about this attempt: it must not settle a later one.
+  const std::string why = "--fence " + std::to_string(record.fence.number) + " --reason \"$WHY\"";
   std::string text =
       "What to do: find out from the service or its provider whether it happened, and then say "
       "so, with\nWHY='what was found, and where' in the shell";
@@ -192,7 +193,7 @@ std::string next_step(const Record& record, const std::optional<Case>& about,
   text += "\n               (accepted from " +
           when(unknown->locked_until + record.policy.upstream_timeout) +
           " on; until then an owner might still be sending)\n";
-  if (asked) text += "  ask again:   " + command_for("keys ask", place, why) + "\n";
+  if (asked) text += "  ask again:   " + command_for("keys ask", place, "--reason \"$WHY\"") + "\n";
   return text;
 }
 

@@ -1,10 +1,13 @@
 #include "src/gateway/replay_cache.hpp"
 
+#include "pawl/core/mutant.hpp"
+
 namespace pawl::gateway {
 namespace {
 
 // The scope comes first with its length, so that no two pairs share a name.
 std::string name_of(const Scope& scope, const Key& key) {
+  if (mutant(Mutant::cache_across_scopes)) return key.text;
   std::string name;
   name.reserve(scope.text.size() + key.text.size() + 8);
   name.append(std::to_string(scope.text.size())).append(":");
@@ -92,7 +95,7 @@ std::shared_ptr<const Cached> ReplayCache::keep(const Record& record, const std:
 
   const std::lock_guard lock(shard.mutex);
   // Under the lock: whoever raises it empties this shard afterwards, or has done so already.
-  if (epoch != epoch_) return nullptr;
+  if (epoch != epoch_ && !mutant(Mutant::purged_answer_kept)) return nullptr;
   const auto old = shard.by_name.find(entry.name);
   if (old != shard.by_name.end()) {
     const auto place = old->second;
@@ -117,6 +120,7 @@ void ReplayCache::hear(std::int64_t epoch) {
   std::int64_t before = epoch_;
   while (before < epoch) {
     if (epoch_.compare_exchange_weak(before, epoch)) {
+      if (mutant(Mutant::purge_not_heard)) return;
       clear();
       return;
     }

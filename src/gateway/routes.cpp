@@ -90,16 +90,6 @@ const config::Route& Routes::find_as_sent(std::string_view method, std::string_v
   return fallback_;
 }
 
-const config::Route& Routes::find_canonical(std::string_view method,
-                                            std::string_view canonical) const {
-  const auto found = std::ranges::find_if(patterns_, [&](const Pattern& pattern) {
-    const config::Route& route = *pattern.route;
-    return (route.method == "*" || route.method == method) &&
-           config::fits(pattern.canonical, canonical);
-  });
-  return found == patterns_.end() ? fallback_ : *found->route;
-}
-
 RouteMatch Routes::find(std::string_view method, std::string_view path) const {
   if (patterns_.empty() || !path.starts_with('/')) return {fallback_, false};
   const config::Route& as_sent = find_as_sent(method, path);
@@ -111,6 +101,17 @@ RouteMatch Routes::find(std::string_view method, std::string_view path) const {
     return &find_canonical(method, other) != &route;
   });
   return {route, disputed};
+}
+
+const config::Route& Routes::find_canonical(std::string_view method,
+                                            std::string_view canonical) const {
+  const auto found = std::ranges::find_if(patterns_, [&](const Pattern& pattern) {
+    const config::Route& route = *pattern.route;
+    return (route.method == "*" || route.method == method) &&
+           config::fits(pattern.canonical, canonical);
+  });
+  return found == patterns_.end() ? fallback_ : *found->route;
+}
 }
 
 const config::Route* Routes::named(std::string_view name) const {

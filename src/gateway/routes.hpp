@@ -13,8 +13,8 @@ namespace pawl::gateway {
 
 struct RouteMatch {
   const config::Route& route;
-  // As sent, or as somebody on the way may read it, the path would have another route: it changes
-  // nothing safely.
+  // As sent, or as somebody on the way may read it, the path would have another route: only what
+  // changes nothing is safe.
   bool disputed = false;
 };
 
@@ -43,6 +43,7 @@ class Routes {
 
   [[nodiscard]] const config::Route& find_as_sent(std::string_view method,
                                                   std::string_view path) const;
+
   [[nodiscard]] const config::Route& find_canonical(std::string_view method,
                                                     std::string_view canonical) const;
 

@@ -281,6 +281,19 @@ std::string history_after(std::string_view history, std::string_view stored, std
   return text;
 }
 
+std::optional<Duration> longest_life(std::string_view stored, std::string_view history,
+                                     std::int64_t now) {
+  std::int64_t life = 0;
+  const Facts facts = facts_of(stored);
+  const auto found = facts.find(live_for);
+  if (found != facts.end()) life = number_in(found->second);
+  for (const auto& [name, past] : history_of(history, now)) {
+    life = std::max(life, past.until - now);
+  }
+  if (life <= 0) return std::nullopt;
+  return std::chrono::seconds(life);
+}
+
 Moved::Moved(std::string_view stored, const config::Config& now)
     : now_(now), stored_(routes_in(facts_of(stored))) {
   if (stored_) before_.emplace(*stored_);

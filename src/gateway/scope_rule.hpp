@@ -14,6 +14,10 @@
 
 namespace pawl::gateway {
 
+// What the store keeps it under, and what it keeps of the rules before it.
+inline constexpr const char* scope_rule_fact = "scope_rule";
+inline constexpr const char* scope_rule_history_fact = "scope_rule_history";
+
 // One line per fact: whom the caller is known by, which routes bind keys to themselves, what each
 // route takes, and for how long keys live that were made under it.
 std::string scope_rule(const config::Config& config);
@@ -31,6 +35,11 @@ std::optional<std::string> old_contradiction(std::string_view history, std::stri
 // The history once `rule` has taken the place of `stored`.
 std::string history_after(std::string_view history, std::string_view stored, std::string_view rule,
                           std::int64_t now);
+
+// For how long keys may live from `now` on that were made by the stored rule, or by one of its
+// history, whichever is longest. Nothing where neither says.
+std::optional<Duration> longest_life(std::string_view stored, std::string_view history,
+                                     std::int64_t now);
 
 // What facts alone do not say: where routes come, go or take something else, a request may be
 // another route's, and its key then another key. The keys that are there tell.

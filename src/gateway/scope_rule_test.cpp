@@ -27,6 +27,16 @@ Config with_route(const std::string& name, KeyScope scope, const std::string& pa
 constexpr std::int64_t now = 1'700'000'000;
 constexpr std::int64_t day = 24 * 60 * 60;
 
+TEST(ScopeRule, SaysForHowLongKeysMayLive) {
+  Config config;
+  config.policy.retention = std::chrono::hours(24 * 30);
+  EXPECT_EQ(longest_life(scope_rule(config), "", now), std::chrono::hours(24 * 30));
+  const std::string history = std::to_string(now + 40 * day) + " from=single\n";
+  EXPECT_EQ(longest_life(scope_rule(config), history, now), std::chrono::hours(24 * 40));
+  EXPECT_EQ(longest_life("", "", now), std::nullopt);
+  EXPECT_EQ(longest_life("from=single\n", "", now), std::nullopt) << "an old one does not say";
+}
+
 TEST(ScopeRule, TheSameConfigurationContradictsNothing) {
   const std::string rule = scope_rule(with_route("payments", KeyScope::caller_route));
   EXPECT_EQ(contradiction(rule, rule), std::nullopt);

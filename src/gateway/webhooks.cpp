@@ -98,6 +98,7 @@ Task<Response> Gateway::take_event(Passage& passage, const config::Source& sourc
   kept.source = source.name;
   kept.id = event.id;
   kept.is_final = event.is_final;
+  kept.declined = event.declined;
   // The store's time at most: it must not seem to have come before the request it is about.
   kept.received_at = engine_.time().at_latest(clock_.now());
   kept.happened_at = event.happened_at.value_or(kept.received_at);

@@ -200,7 +200,7 @@ void NodeCore::tidy_up(std::optional<TrailBefore> before) {
 
 void NodeCore::obey(const std::optional<StoredRestoration>& told) {
   std::optional<Restoration> restoration;
-  if (told) restoration = Restoration{told->since, told->at, told->until};
+  if (told) restoration = Restoration{told->since, told->at, told->until, told->trust_uuidv7};
   engine_.set_restored(restoration);
 }
 

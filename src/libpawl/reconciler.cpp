@@ -176,15 +176,23 @@ void Reconciler::Core::inquire(const CaseId& id, ReconcileReport& report) {
     told = StillUnknown{"asking threw"};
   }
   if (const auto* happened = std::get_if<Happened>(&told)) {
-    const int status = happened->response.status;
-    if (!reconcile::is_its_answer(record, patience, status, *asked_at)) {
+    const bool success = !happened->declined && reconcile::is_success(happened->response.status);
+    if (!reconcile::is_its_answer(record, patience, success, *asked_at)) {
       return go_on(record, **taken, Heard::still, "a refusal that may be an earlier attempt's",
                    *asked_at, report);
     }
     const Finding finding = FoundCompleted{storable(happened->response, SettleOptions{})};
-    if (settle(record, id, finding, options.source, "asked, it said: there it is", report)) return;
+    const std::string reason =
+        (success ? "" : std::string(reconcile::declined_mark)) + "asked, it said: there it is";
+    if (settle(record, id, finding, options.source, reason, report)) return;
     return go_on(record, **taken, Heard::nothing, "there it is, but it could not be recorded",
                  *asked_at, report);
+  }
+  if (std::holds_alternative<NeverSeen>(told) && (*taken)->source != options.source) {
+    const std::string why = "never seen; but \"" + (*taken)->source +
+                            "\" was named when the doubt arose, and what another source does not "
+                            "have proves nothing";
+    return go_on(record, **taken, Heard::still, why, *asked_at, report);
   }
   if (std::holds_alternative<NeverSeen>(told)) {
     return go_on(record, **taken, Heard::absent, "never seen", *asked_at, report);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "pawl/core/mutant.hpp"
 #include "src/reconcile/derived_key.hpp"
 
 namespace pawl::reconcile {
@@ -42,6 +43,7 @@ std::optional<Instant> seconds_in(const std::string& text) {
 constexpr Duration whole_seconds = std::chrono::seconds(1);
 
 bool is_of_this_life(const KeptEvent& event, Instant created_at) {
+  if (mutant(Mutant::event_of_another_life)) return true;
   return event.received_at >= created_at && event.happened_at + clock_difference >= created_at;
 }
 
@@ -50,8 +52,9 @@ bool has_own_time(const KeptEvent& event) { return event.happened_at != event.re
 // It happened when this attempt was under way, or later, whatever the clocks say.
 bool is_surely_of(const KeptEvent& event, const AttemptSeen& attempt) {
   if (attempt.attempt <= 1) return true;  // there was no other
-  return attempt.began_at && has_own_time(event) &&
-         event.happened_at >= *attempt.began_at + clock_difference;
+  if (mutant(Mutant::event_of_earlier_attempt)) return true;
+  const Duration margin = mutant(Mutant::event_clock_trusted) ? Duration{0} : clock_difference;
+  return attempt.began_at && has_own_time(event) && event.happened_at >= *attempt.began_at + margin;
 }
 
 bool is_before(const KeptEvent& event, const AttemptSeen& attempt) {
@@ -89,6 +92,8 @@ std::string resource_subject(std::string_view resource_id) {
 }
 
 bool is_success(int status) { return status >= 200 && status <= 399; }
+
+bool is_success(const KeptEvent& event) { return !event.declined && is_success(event.status); }
 
 Expected<std::string, std::string> subject_in(const SubjectRules& rules, const json::Value& event) {
   if (rules.derived_key) {
@@ -134,8 +139,10 @@ Expected<std::optional<Event>, std::string> read_event(const EventRules& rules,
     event.happened_at = text ? seconds_in(*text) : std::nullopt;
     if (!event.happened_at) return Unexpected{missing(*rules.time, "time in whole seconds")};
   }
-  event.is_final = fitting->then == EventThen::completed;
+  event.is_final = fitting->then != EventThen::pending;
   event.response.status = fitting->reply.status.value_or(200);
+  event.declined = event.is_final &&
+                   (fitting->then == EventThen::declined || !is_success(event.response.status));
   event.response.headers = {{"Content-Type", fitting->reply.type}};
   event.response.body = std::string(body);
   if (fitting->reply.body) {
@@ -158,7 +165,7 @@ AttemptSeen attempt_of(const Record& record) {
 
 bool may_decide(const KeptEvent& event, const AttemptSeen& attempt) {
   if (!event.is_final || !is_of_this_life(event, attempt.created_at)) return false;
-  return is_success(event.status) || is_surely_of(event, attempt);
+  return is_success(event) || is_surely_of(event, attempt);
 }
 
 std::optional<std::size_t> decisive(const std::vector<KeptEvent>& events,
@@ -170,8 +177,8 @@ std::optional<std::size_t> decisive(const std::vector<KeptEvent>& events,
       best = i;
       continue;
     }
-    const bool succeeds = is_success(events[i].status);
-    const bool outweighs = attempt.attempt > 1 && succeeds != is_success(events[*best].status);
+    const bool succeeds = is_success(events[i]);
+    const bool outweighs = attempt.attempt > 1 && succeeds != is_success(events[*best]);
     if (outweighs ? succeeds : is_later(events[i], events[*best])) best = i;
   }
   return best;
@@ -180,20 +187,24 @@ std::optional<std::size_t> decisive(const std::vector<KeptEvent>& events,
 Contradiction contradiction(const KeptEvent& event, const std::vector<KeptEvent>& others,
                             const StoredOutcome& stored, const AttemptSeen& attempt) {
   if (!event.is_final || !is_of_this_life(event, attempt.created_at)) return Contradiction::none;
-  const bool stored_success = stored.status && is_success(*stored.status);
-  if (!is_success(event.status)) {
+  const bool stored_success = stored.status && is_success(*stored.status) && !stored.declined;
+  if (!is_success(event)) {
+    // Where declines are told as a success, the owner's own status does not say which it was.
+    const bool told_apart = !is_success(event.status) || !stored.by_owner;
     // An earlier attempt's refusal is no news once a later one succeeded.
-    const bool otherwise = stored_success && is_surely_of(event, attempt);
+    const bool otherwise = stored_success && told_apart && is_surely_of(event, attempt);
     return otherwise ? Contradiction::outcome : Contradiction::none;
   }
-  if (!stored_success) return Contradiction::outcome;
+  if (!stored_success) {
+    return mutant(Mutant::contradiction_ignored) ? Contradiction::none : Contradiction::outcome;
+  }
   if (!attempt.began_at || attempt.attempt <= 1 || !has_own_time(event)) {
     return Contradiction::none;
   }
   const bool before = is_before(event, attempt);
   if (before && stored.by_owner) return Contradiction::twice;
   const bool both = std::ranges::any_of(others, [&](const KeptEvent& other) {
-    return other.is_final && is_success(other.status) && has_own_time(other) &&
+    return other.is_final && is_success(other) && has_own_time(other) &&
            is_of_this_life(other, attempt.created_at) && is_before(other, attempt) != before;
   });
   return both ? Contradiction::twice : Contradiction::none;
@@ -203,7 +214,7 @@ bool proves_too_late(const KeptEvent& event, const std::vector<Release>& release
                      const Record& record) {
   // The first fence of a life is the store's time in microseconds when it began.
   const std::int64_t began = record.created_at.time_since_epoch().count();
-  return event.is_final && is_success(event.status) &&
+  return event.is_final && is_success(event) &&
          std::ranges::any_of(releases, [&](const Release& release) {
            return release.fence.number >= began && release.fence < record.fence &&
                   event.happened_at + whole_seconds <= release.found_at;

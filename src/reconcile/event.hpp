@@ -13,7 +13,8 @@
 namespace pawl::reconcile {
 
 enum class EventThen {
-  completed,  // final: this is what became of it
+  completed,  // final: the effect is there
+  declined,   // final: nothing happened, and nothing will
   pending,    // not final: remembered, and nothing else
 };
 
@@ -53,6 +54,7 @@ struct Event {
   Scope scope;
   Key key;
   bool is_final = false;
+  bool declined = false;  // final, and nothing happened
   std::optional<Instant> happened_at;
   StoredResponse response;
 };
@@ -68,10 +70,17 @@ struct KeptEvent {
   Instant happened_at{};
   Instant received_at{};  // the same: the event had no time of its own
   int status = 200;       // of the answer it would give
+  bool declined = false;  // nothing happened, whatever that status is
 };
 
-// 2xx and 3xx: the effect is there.
+// How the reason of a finding begins that nothing had happened. The audit is how that is known
+// later: the answer's status need not say it.
+inline constexpr std::string_view declined_mark = "declined: ";
+
+// 2xx and 3xx.
 bool is_success(int status);
+// The effect is there. What clients are told does not say so: a decline may be told as a success.
+bool is_success(const KeptEvent& event);
 
 // The attempt that events may be about.
 struct AttemptSeen {
@@ -103,6 +112,7 @@ enum class Contradiction {
 struct StoredOutcome {
   std::optional<int> status;  // nothing: released, to be executed again
   bool by_owner = false;      // its owner's own answer, nobody's finding
+  bool declined = false;      // found declined, whatever the status is
 };
 
 // `others`: all final events about it, this one among them or not.
@@ -129,7 +139,9 @@ inline constexpr Duration clock_difference = std::chrono::minutes(1);
 namespace pawl {
 template <>
 struct Names<reconcile::EventThen> {
-  static constexpr NameTable<reconcile::EventThen, 2> table{
-      {{reconcile::EventThen::completed, "completed"}, {reconcile::EventThen::pending, "pending"}}};
+  static constexpr NameTable<reconcile::EventThen, 3> table{
+      {{reconcile::EventThen::completed, "completed"},
+       {reconcile::EventThen::declined, "declined"},
+       {reconcile::EventThen::pending, "pending"}}};
 };
 }  // namespace pawl

@@ -45,6 +45,20 @@ TEST(Event, SaysWhatItIsAbout) {
   EXPECT_EQ(event.response.body, R"({"key":"k","scope":"s","n":1.0})");
 }
 
+TEST(Event, ItsRuleSaysWhetherItHappened) {
+  EventRules made = rules();
+  EXPECT_FALSE((*read_event(made, paid))->declined);
+  made.rules.front().then = EventThen::declined;
+  const auto read = read_event(made, paid);
+  ASSERT_TRUE(read && *read);
+  EXPECT_TRUE((*read)->is_final);
+  EXPECT_TRUE((*read)->declined);
+  EXPECT_EQ((*read)->response.status, 201) << "what its client is told is another matter";
+  made.rules.front().then = EventThen::completed;
+  made.rules.front().reply.status = 402;
+  EXPECT_TRUE((*read_event(made, paid))->declined) << "as configurations said it before";
+}
+
 TEST(Event, ScopesAreTold) {
   EventRules one = rules();
   one.scope.reset();
@@ -128,6 +142,29 @@ TEST(Events, OfAnEarlierAttemptOnlyASuccessDecides) {
   EXPECT_TRUE(decisive({event(true, 5s, 700s)}, second)) << "the effect is there";
   EXPECT_FALSE(decisive({event(true, 900s, 950s, 402)}, {created, 2, std::nullopt}))
       << "when the attempt began is not known";
+}
+
+// What the client is told has nothing to do with what happened: a decline may be told as a 201.
+TEST(Events, ADeclineIsNoSuccessWhateverItIsAnsweredWith) {
+  KeptEvent declined = event(true, 590s, 700s, 201);
+  declined.declined = true;
+  EXPECT_FALSE(decisive({declined}, second)) << "the first attempt's, told late";
+  EXPECT_EQ(decisive({event(true, 5s, 700s), declined}, second), 0U);
+  EXPECT_TRUE(decisive({declined}, first)) << "there was no other attempt";
+}
+
+TEST(Events, ADeclineThatIsAnsweredWithASuccessContradictsWhatWasFound) {
+  KeptEvent declined = event(true, 5s, 6s, 201);
+  declined.declined = true;
+  const KeptEvent paid_event = event(true, 5s, 6s, 201);
+  const StoredOutcome found_paid{.status = 201};
+  const StoredOutcome found_declined{.status = 201, .by_owner = false, .declined = true};
+  EXPECT_EQ(contradiction(declined, {}, found_paid, first), Contradiction::outcome);
+  EXPECT_EQ(contradiction(declined, {}, found_declined, first), Contradiction::none);
+  EXPECT_EQ(contradiction(paid_event, {}, found_declined, first), Contradiction::outcome);
+  EXPECT_EQ(contradiction(declined, {}, {.status = 201, .by_owner = true}, first),
+            Contradiction::none)
+      << "the owner's 201 may be a decline as well: its status does not say";
 }
 
 TEST(Events, ASuccessOutweighsALaterRefusalWhereSeveralAttemptsWereMade) {

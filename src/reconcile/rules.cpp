@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/reconcile/event.hpp"
+
 namespace pawl::reconcile {
 namespace {
 
@@ -50,7 +52,8 @@ Judgement completed(const Rule& rule, const Response& answer, const json::Value*
     reply.headers = {{"Content-Type", rule.reply.type}};
     reply.body = std::move(*body);
   }
-  return Found{storable(reply, options)};
+  const bool happened = rule.then == Then::completed && is_success(reply.status);
+  return Found{storable(reply, options), happened};
 }
 
 }  // namespace
@@ -84,7 +87,8 @@ Judgement judge(const std::vector<Rule>& rules, const Response& answer, const Su
   for (const Rule& rule : rules) {
     if (!fits(rule, answer, document)) continue;
     switch (rule.then) {
-      case Then::completed: return completed(rule, answer, document, subject, options);
+      case Then::completed:
+      case Then::declined: return completed(rule, answer, document, subject, options);
       case Then::absent: return Absent{};
       case Then::unknown: return Still{"answered " + std::to_string(answer.status)};
     }

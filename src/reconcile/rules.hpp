@@ -17,6 +17,7 @@ namespace pawl::reconcile {
 
 enum class Then {
   completed,  // there it is: the record gets an answer for good
+  declined,   // the same, and nothing happened: it may be an earlier attempt's
   absent,     // never seen. Only believed late enough, and told often enough
   unknown,    // not known yet: ask again
 };
@@ -55,6 +56,7 @@ struct Rule {
 
 struct Found {
   StoredResponse response;
+  bool happened = true;  // the effect is there; else declined
 };
 struct Absent {};
 struct Still {  // nothing to go by
@@ -73,7 +75,8 @@ bool fulfils(const std::vector<Condition>& where, const json::Value& document);
 namespace pawl {
 template <>
 struct Names<reconcile::Then> {
-  static constexpr NameTable<reconcile::Then, 3> table{{{reconcile::Then::completed, "completed"},
+  static constexpr NameTable<reconcile::Then, 4> table{{{reconcile::Then::completed, "completed"},
+                                                        {reconcile::Then::declined, "declined"},
                                                         {reconcile::Then::absent, "absent"},
                                                         {reconcile::Then::unknown, "unknown"}}};
 };

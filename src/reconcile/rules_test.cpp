@@ -107,6 +107,20 @@ TEST(Rules, ATemplateThatCannotBeFilledCompletesNothing) {
             (Headers{{"Content-Type", "application/json"}}));
 }
 
+// A provider's answer to a question is a 200, whatever it says about the payment.
+TEST(Rules, ADeclineHasNotHappenedWhateverItIsAnsweredWith) {
+  const auto happened = [](Then then, std::optional<int> told, int status) {
+    Rule made = rule("*", then);
+    made.reply.status = told;
+    return std::get<Found>(judge({made}, answer(status, "{}"), subject, {})).happened;
+  };
+  EXPECT_TRUE(happened(Then::completed, 201, 200));
+  EXPECT_FALSE(happened(Then::declined, 201, 200));
+  EXPECT_FALSE(happened(Then::declined, std::nullopt, 200));
+  EXPECT_FALSE(happened(Then::completed, 402, 200)) << "as configurations said it before";
+  EXPECT_FALSE(happened(Then::completed, std::nullopt, 410));
+}
+
 TEST(Rules, AnAnswerThatIsNotFinalIsNotStored) {
   EXPECT_EQ(judged({rule("1xx", Then::completed)}, 101), "unknown");
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "pawl/core/check.hpp"
-#include "src/reconcile/event.hpp"
+#include "pawl/core/mutant.hpp"
 
 namespace pawl::reconcile {
 namespace {
@@ -23,11 +23,14 @@ Duration pause_after(int attempts, const Patience& patience, std::uint64_t chanc
 Instant quiet_at(const Record& unknown, const Patience& patience) {
   const auto* doubt = std::get_if<Unknown>(&unknown.state);
   PAWL_CHECK(doubt != nullptr);
-  return doubt->locked_until + unknown.policy.upstream_timeout + patience.visibility_window;
+  const Instant ended = doubt->locked_until + unknown.policy.upstream_timeout;
+  return mutant(Mutant::visibility_ignored) ? ended : ended + patience.visibility_window;
 }
 
-bool is_its_answer(const Record& unknown, const Patience& patience, int status, Instant asked_at) {
-  return is_success(status) || unknown.attempt <= 1 || asked_at >= quiet_at(unknown, patience);
+bool is_its_answer(const Record& unknown, const Patience& patience, bool happened,
+                   Instant asked_at) {
+  if (mutant(Mutant::asked_refusal_of_earlier_attempt)) return true;
+  return happened || unknown.attempt <= 1 || asked_at >= quiet_at(unknown, patience);
 }
 
 Step next_step(const Record& unknown, const Patience& patience, const Progress& progress,
@@ -41,7 +44,7 @@ Step next_step(Instant quiet, const Patience& patience, const Progress& progress
   Step step;
   // What is known to the source is not absent, however often it seemed so. Silence says nothing.
   step.absent = heard == Heard::still ? 0 : progress.absent + (counts ? 1 : 0);
-  if (step.absent >= patience.absent_confirmations) {
+  if (counts && step.absent >= patience.absent_confirmations) {
     step.what = Step::What::release;
     return step;
   }

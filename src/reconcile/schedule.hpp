@@ -21,9 +21,14 @@ struct Patience {
 // it did has become visible.
 Instant quiet_at(const Record& unknown, const Patience& patience);
 
-// Whether what a source has is this attempt's answer. A success is, whoever made it. A refusal may
-// be an earlier attempt's until what this one did must be visible.
-bool is_its_answer(const Record& unknown, const Patience& patience, int status, Instant asked_at);
+// Whether what a source has is this attempt's answer. What happened is, whoever made it. A decline
+// may be an earlier attempt's until what this one did must be visible.
+bool is_its_answer(const Record& unknown, const Patience& patience, bool happened,
+                   Instant asked_at);
+
+// A status is no answer to that.
+bool is_its_answer(const Record& unknown, const Patience& patience, int status,
+                   Instant asked_at) = delete;
 
 // How far a case is, after a question that was begun at `asked_at`.
 struct Progress {

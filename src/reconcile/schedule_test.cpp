@@ -86,13 +86,23 @@ TEST(Schedule, AStopBetweenTheQuestionAndItsAnswerDoesNotMakeAnEarlyAbsenceLate)
   EXPECT_EQ(step.what, What::again);
 }
 
+// However often it was absent before: that is the next absence's business.
+TEST(Schedule, SilenceReleasesNothingWhereFewerConfirmationsAreWantedThanBefore) {
+  Patience once = patience();
+  once.absent_confirmations = 1;
+  for (const Heard heard : {Heard::nothing, Heard::still}) {
+    const Step step = next_step(unknown(), once, {2, 1, quiet + 1s}, heard, quiet + 2s, 0);
+    EXPECT_EQ(step.what, What::again);
+  }
+}
+
 TEST(Schedule, ARefusalThatMayBeAnEarlierAttemptsIsNotBelievedBeforeThisOneMustBeVisible) {
   Record second = unknown();
   second.attempt = 2;
-  EXPECT_FALSE(is_its_answer(second, patience(), 402, quiet - 1us));
-  EXPECT_TRUE(is_its_answer(second, patience(), 402, quiet));
-  EXPECT_TRUE(is_its_answer(second, patience(), 201, lease_end)) << "the effect is there";
-  EXPECT_TRUE(is_its_answer(unknown(), patience(), 402, lease_end)) << "there was no other";
+  EXPECT_FALSE(is_its_answer(second, patience(), false, quiet - 1us));
+  EXPECT_TRUE(is_its_answer(second, patience(), false, quiet));
+  EXPECT_TRUE(is_its_answer(second, patience(), true, lease_end)) << "the effect is there";
+  EXPECT_TRUE(is_its_answer(unknown(), patience(), false, lease_end)) << "there was no other";
 }
 
 }  // namespace

@@ -194,6 +194,7 @@ TEST_P(CasesContract, FinalEventsWaitUntilTheyAreAppliedOrPutOff) {
   ASSERT_TRUE(cases->keep_event(event("e0", false)).value());
   EXPECT_TRUE(cases->waiting_events(start, 10)->empty()) << "pending is no news";
   WebhookEvent named = event("e1");
+  named.declined = true;  // and what its client is told stays what it is
   named.scope = Scope{"caller:a"};
   named.key = Key{"0123456789abcdef"};
   ASSERT_TRUE(cases->keep_event(named).value());
@@ -329,6 +330,18 @@ TEST_P(CasesContract, WhatNobodyWasAskedAboutIsTakenBySomebodyWhoHasASource) {
   EXPECT_EQ((*taken)->source, "bank");
   ASSERT_TRUE(cases->change(nobody.id, change(CaseState::dead, 1h)));
   EXPECT_FALSE(cases->take(taking(7, 2h)).value()) << "somebody was asked, and gave up";
+}
+
+TEST_P(CasesContract, RememberWhoWasNamedFirst) {
+  const auto cases = connect();
+  ASSERT_TRUE(cases->take(taking(7)).value());
+  Cases::Taking other = taking(7, 1min);
+  other.source = "other";
+  const auto taken = cases->take(other).value();
+  ASSERT_TRUE(taken);
+  EXPECT_EQ(taken->source, "bank") << "whose absence counts";
+  other.id.fence = Fence{8};
+  EXPECT_EQ(cases->take(other).value()->source, "other") << "another owner: another case";
 }
 
 TEST_P(CasesContract, WhatIsInDoubtIsFoundByRouteAndScopeWhenItIsDue) {

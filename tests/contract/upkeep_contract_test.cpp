@@ -139,6 +139,20 @@ TEST_P(UpkeepContract, EachHasARetentionOfItsOwn) {
   EXPECT_EQ(upkeep_->reap({now_ - 11h, now_ - 11h, now_ - 9h}).value(), 1U);
 }
 
+TEST_P(UpkeepContract, PoliciesAreToldOnceEach) {
+  EXPECT_TRUE(upkeep_->stored_policies().value().empty());
+  for (const char* key : {"policy-key-00001", "policy-key-00002", "policy-key-00003"}) {
+    Record row = testing::an_in_progress_record(key);
+    if (row.key.text == "policy-key-00003") row.policy.retention = 720h;
+    insert(*store_, row);
+  }
+  std::vector<Duration> retentions;
+  for (const std::string& text : upkeep_->stored_policies().value()) {
+    retentions.push_back(decode_policy(text).value().retention);
+  }
+  EXPECT_THAT(retentions, ::testing::UnorderedElementsAre(48h, 720h));
+}
+
 TEST_P(UpkeepContract, WhatBelongsToARecordInDoubtStays) {
   Record doubted = testing::an_in_progress_record("doubted-key-0001");
   doubted.scope.text = "caller:a";

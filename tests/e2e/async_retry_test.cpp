@@ -165,7 +165,13 @@ TEST_P(AsyncRetry, One500IsUnknownByDefaultAndNotSentAgainUntilSomebodyFindsItWa
   EXPECT_EQ(post(gateway.port(), another()).status, 202);
   ASSERT_TRUE(becomes(gateway, another().key, "completed")) << "the worker has looked";
   EXPECT_EQ(tries, 1);
-  ASSERT_TRUE(until([&] { return about("release", "it is not in the books").exit_code == 0; }));
+  const std::string fence =
+      member_of(keys({"show", payment.key, "--scope", "caller:default", "--json"}).out, "fence");
+  ASSERT_TRUE(until([&] {
+    return keys({"release", payment.key, "--scope", "caller:default", "--fence", fence, "--reason",
+                 "it is not in the books"})
+               .exit_code == 0;
+  }));
   ASSERT_TRUE(becomes(gateway, payment.key, "completed")) << "no client had to come back";
   EXPECT_EQ(tries, 2);
   EXPECT_EQ(post(gateway.port(), payment).value("Idempotent-Replayed"), "true");

@@ -63,11 +63,17 @@ TEST_P(Async, WaitsForAnUpstreamThatIsAway) {
   EXPECT_EQ(back.effects(payment.key), 1U);
 }
 
-TEST_P(Async, GivesUpAfterSoManyAttempts) {
+TEST_P(Async, AnUpstreamThatStaysAwayUsesUpTheRetentionAndNoAttempts) {
   upstream.stop();
-  ServeProcess& gateway = start({std::string(async) + "max_attempts = 2\n", often, ""});
+  ServeProcess& gateway =
+      start({std::string(async) + "max_attempts = 1\nretention = \"4s\"\n", often, ""});
   EXPECT_EQ(post(gateway.port(), payment).status, 202);
-  ASSERT_TRUE(becomes(gateway, payment.key, "failed_retryable"));
+  ASSERT_TRUE(gateway.wait_for_text("cannot connect"));
+  ASSERT_TRUE(becomes(gateway, payment.key, "completed"));
+  const HttpAnswer told = post(gateway.port(), payment);
+  EXPECT_EQ(told.status, 408);
+  EXPECT_EQ(problem_of(told), "abandoned");
+  EXPECT_EQ(metric(gateway, "pawl_async_dead_letters"), 0);
 }
 
 TEST_P(Async, AWorkerKilledWhileItWaitsForTheAnswerLeavesDoubtAndNoSecondEffect) {

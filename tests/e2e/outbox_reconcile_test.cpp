@@ -31,7 +31,7 @@ class OutboxReconcile : public OutboxTest {
            "[[source.rule]]\nstatus = 200\nwhere = { \"/status\" = \"succeeded\" }\n"
            "then = \"completed\"\n"
            "[[source.rule]]\nstatus = 200\nwhere = { \"/status\" = \"declined\" }\n"
-           "then = \"completed\"\nresponse_status = 402\n"
+           "then = \"declined\"\nresponse_status = 200\n"
            "[[source.rule]]\nstatus = 404\nthen = \"absent\"\n";
   }
 
@@ -86,7 +86,7 @@ TEST_P(OutboxReconcile, ARefusalIsADeadLetter) {
   start_worker(careless() + source());
   enqueue(1);
   ASSERT_TRUE(becomes(1, "dead"));
-  EXPECT_THAT(column(1, "last_error"), HasSubstr("refused: 402"));
+  EXPECT_THAT(column(1, "last_error"), HasSubstr("refused: 200"));
   EXPECT_EQ(provider.count(), 1U);
 }
 
@@ -124,25 +124,36 @@ TEST_P(OutboxReconcile, AnEventOfItsSourceIsEnough) {
       "[source.webhook]\nsecret_files = [\"" +
       (folder() / "whsec").string() +
       "\"]\nevent_id = \"/id\"\nderived_key = \"/key\"\n"
-      "[[source.webhook.rule]]\nwhere = { \"/type\" = \"paid\" }\nthen = \"completed\"\n";
+      "[[source.webhook.rule]]\nwhere = { \"/type\" = \"paid\" }\nthen = \"completed\"\n"
+      "[[source.webhook.rule]]\nwhere = { \"/type\" = \"declined\" }\nthen = \"declined\"\n"
+      "response_status = 200\n";
   ServeProcess& gateway =
       start({.policy = "", .top = "sweep_interval = \"100ms\"", .rest = careless() + tells});
+  const auto tell = [&](const std::string& type, int row) {
+    const std::string body =
+        R"({"id":"ch_9","type":")" + type + R"(","key":")" + key_of(row) + R"("})";
+    const std::string t = std::to_string(std::chrono::duration_cast<std::chrono::seconds>(
+                                             std::chrono::system_clock::now().time_since_epoch())
+                                             .count());
+    Post told;
+    told.path = "/_pawl/v1/webhooks/bank";
+    told.body = body;
+    told.headers = {
+        {"Content-Type", "application/json"},
+        {"Stripe-Signature",
+         "t=" + t + ",v1=" + hex(hmac_sha256("whsec_0123456789abcdef", t + "." + body))}};
+    return post(gateway.port(), told).status;
+  };
   enqueue(1);
   ASSERT_TRUE(becomes(1, "unknown"));
-  const std::string body = R"({"id":"ch_9","type":"paid","key":")" + key_of(1) + R"("})";
-  const std::string t = std::to_string(std::chrono::duration_cast<std::chrono::seconds>(
-                                           std::chrono::system_clock::now().time_since_epoch())
-                                           .count());
-  Post told;
-  told.path = "/_pawl/v1/webhooks/bank";
-  told.body = body;
-  told.headers = {{"Content-Type", "application/json"},
-                  {"Stripe-Signature",
-                   "t=" + t + ",v1=" + hex(hmac_sha256("whsec_0123456789abcdef", t + "." + body))}};
-  EXPECT_EQ(post(gateway.port(), told).status, 200);
+  EXPECT_EQ(tell("paid", 1), 200);
   ASSERT_TRUE(becomes(1, "done"));
   EXPECT_EQ(column(1, "provider_id"), "ch_9");
   EXPECT_EQ(provider.count(), 1U);
+  enqueue(2);
+  ASSERT_TRUE(becomes(2, "unknown"));
+  EXPECT_EQ(tell("declined", 2), 200);
+  ASSERT_TRUE(becomes(2, "dead")) << "answered 200, and declined: never done";
 }
 
 TEST_P(OutboxReconcile, WithoutASourceItWaitsForAnOperator) {

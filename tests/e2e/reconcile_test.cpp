@@ -1,6 +1,7 @@
 // Unknown is not a place to stay: a provider that is asked, and what follows from its answers.
 #include <algorithm>
 #include <atomic>
+#include <fstream>
 #include <thread>
 
 #include "testing/process.hpp"
@@ -25,10 +26,21 @@ class Reconcile : public OnEveryStore {
            more + rules;
   }
   static constexpr const char* rules =
-      "[[source.rule]]\nstatus = 200\nwhere = { \"/status\" = [\"succeeded\", \"declined\"] }\n"
+      "[[source.rule]]\nstatus = 200\nwhere = { \"/status\" = \"succeeded\" }\n"
       "then = \"completed\"\nresponse_status = 201\n"
+      "[[source.rule]]\nstatus = 200\nwhere = { \"/status\" = \"declined\" }\n"
+      "then = \"declined\"\nresponse_status = 201\n"
       "[[source.rule]]\nstatus = 404\nthen = \"absent\"\n"
       "[[source.rule]]\nstatus = 200\nthen = \"unknown\"\n";
+
+  // One that is not asked, and tells by itself.
+  std::string tells() const {
+    std::ofstream(folder() / "whsec") << "whsec_0123456789abcdef\n";
+    return "[[source]]\nname = \"bank\"\n[source.webhook]\nsecret_files = [\"" +
+           (folder() / "whsec").string() +
+           "\"]\nevent_id = \"/id\"\nderived_key = \"/key\"\n"
+           "[[source.webhook.rule]]\nwhere = { \"/type\" = \"paid\" }\nthen = \"completed\"\n";
+  }
 
   // A payment whose answer never comes back.
   void lose(const ServeProcess& gateway) {
@@ -73,7 +85,11 @@ TEST_P(Reconcile, ADeclineIsAnAnswer) {
   ServeProcess& gateway = start({quick, often, source()});
   lose(gateway);
   ASSERT_TRUE(becomes(gateway, payment.key, "completed"));
-  EXPECT_EQ(post(gateway.port(), payment).body, R"({"status":"declined"})");
+  const HttpAnswer told = post(gateway.port(), payment);
+  EXPECT_EQ(told.status, 201) << "what the client is told is the rule's business";
+  EXPECT_EQ(told.body, R"({"status":"declined"})");
+  EXPECT_THAT(keys({"show", payment.key, "--scope", "caller:default"}).out,
+              HasSubstr("bank: declined: asked, it answered 200"));
   EXPECT_EQ(upstream.effects(payment.key), 1U);
 }
 
@@ -151,7 +167,13 @@ TEST_P(Reconcile, ErrorsAndSilenceOfTheSourceProveNothingAndEndInTheDeadLetters)
   ASSERT_TRUE(until([&] { return metric(gateway, "pawl_dead_letters") == 1; }));
   EXPECT_GE(asked.load(), 4);
   EXPECT_EQ(status_of(gateway, payment.key), "unknown");
-  EXPECT_EQ(problem_of(post(gateway.port(), payment)), "outcome-unknown");
+  const auto is_told = [&] {
+    const HttpAnswer told = post(gateway.port(), payment);
+    EXPECT_EQ(problem_of(told), "outcome-unknown");
+    return told.value("Pawl-Should-Retry") == "false" && !told.header("Retry-After") &&
+           told.body.find("an operator must decide") != std::string::npos;
+  };
+  EXPECT_TRUE(until(is_told)) << "nobody is asked any more";
   EXPECT_EQ(upstream.effects(payment.key), 1U) << "a dead letter is never executed again";
   EXPECT_GE(metric(gateway, "pawl_unknown_records"), 1);
   const testing::Finished listed = keys({"list", "--status", "dead"});
@@ -184,6 +206,55 @@ TEST_P(Reconcile, ARouteThatIsNotConfiguredAnyMoreIsNotAskedAboutElsewhere) {
   ASSERT_TRUE(until([&] { return metric(after, "pawl_dead_letters") == 1; }));
   EXPECT_EQ(status_of(after, payment.key), "unknown");
   EXPECT_EQ(bank.count(), 0U);
+}
+
+// The route is given another source while a key is in doubt. That one has never seen it.
+TEST_P(Reconcile, AnotherSourceDoesNotReleaseWhatTheFirstOneMayHave) {
+  bank.behave(Behaviour::answer(500));
+  ServeProcess& before = start({quick, often, source("max_attempts = 1000\n")});
+  lose(before);
+  bank.wait_for(1);
+  before.kill_hard();
+  UpstreamServer other;
+  other.behave(Behaviour::answer(404, "{}"));
+  const auto replaced = [](std::string text, const std::string& from, const std::string& to) {
+    return text.replace(text.find(from), from.size(), to);
+  };
+  const std::string elsewhere =
+      replaced(replaced(source("absent_confirmations = 1\n"), bank.url(), other.url()), "\"bank\"",
+               "\"other\"");
+  ServeProcess& after = start({replaced(quick, "\"bank\"", "\"other\""), often, elsewhere});
+  ASSERT_TRUE(until([&] { return metric(after, "pawl_dead_letters") == 1; }));
+  EXPECT_GE(other.count(), 1U) << "it might have had it";
+  EXPECT_EQ(status_of(after, payment.key), "unknown");
+  EXPECT_EQ(problem_of(post(after.port(), payment)), "outcome-unknown");
+  EXPECT_EQ(upstream.effects(payment.key), 1U);
+  EXPECT_THAT(keys({"show", payment.key, "--scope", "caller:default"}).out,
+              HasSubstr("the route named \"bank\" when the doubt arose"));
+  after.kill_hard();
+  // The first one is believed, when it is asked again.
+  bank.behave(Behaviour::answer(404, "{}"));
+  const auto ask =
+      keys({"ask", payment.key, "--scope", "caller:default", "--reason", "named again"});
+  EXPECT_EQ(ask.exit_code, 0) << ask.err;
+  ServeProcess& again = start({quick, often, source()});
+  ASSERT_TRUE(becomes(again, payment.key, "failed_retryable"));
+}
+
+// Under another key it was never sent: what was sent is what must be asked for.
+TEST_P(Reconcile, AChangedForwardKeyReleasesNothing) {
+  bank.behave(Behaviour::answer(500));
+  ServeProcess& before = start({quick, often, source("max_attempts = 1000\n")});
+  lose(before);
+  bank.wait_for(1);
+  before.kill_hard();
+  bank.behave(Behaviour::answer(404, "{}"));
+  std::string derived = source("absent_confirmations = 1\n");
+  derived.replace(derived.find("{key}"), 5, "{derived_key}");
+  ServeProcess& after = start({std::string(quick) + "forward_key = \"derived\"\n", often, derived});
+  ASSERT_TRUE(until([&] { return metric(after, "pawl_dead_letters") == 1; }));
+  EXPECT_EQ(status_of(after, payment.key), "unknown");
+  EXPECT_EQ(upstream.effects(payment.key), 1U);
 }
 
 TEST_P(Reconcile, AReconcilerKilledWhileItAsksIsFollowedByAnother) {
@@ -271,11 +342,7 @@ TEST_P(Reconcile, AKeyThatWouldWalkThroughTheUrlIsNotAskedWith) {
 // The provider shows the first attempt's refusal while the second one's charge is not visible yet.
 TEST_P(Reconcile, ARefusalIsNotTakenForALaterAttemptsBeforeThatMustBeVisible) {
   bank.behave(Behaviour::answer(200, R"({"status":"declined"})"));
-  const std::string declined =
-      "[[source.rule]]\nstatus = 200\nwhere = { \"/status\" = \"declined\" }\n"
-      "then = \"completed\"\nresponse_status = 402\n";
   std::string hour = source();
-  hour.insert(hour.find("[[source.rule]]"), declined);
   const std::string none = "visibility_window = \"0s\"";
   hour.replace(hour.find(none), none.size(), "visibility_window = \"1h\"");
   ServeProcess& gateway =
@@ -294,10 +361,6 @@ TEST_P(Reconcile, AClientIsToldWhoDecides) {
   bank.behave(Behaviour::answer(500));
   ServeProcess& asks = start({std::string(quick) + "on_server_error = \"hold\"\n", often,
                               source("max_attempts = 1000\n")});
-  ServeProcess& nobody =
-      start({"lease = \"1s\"\nupstream_timeout = \"1s\"\n"
-             "on_server_error = \"hold\"\n",
-             often, ""});
   upstream.behave(Behaviour::hang_up());
   const HttpAnswer first = post(asks.port(), payment);
   EXPECT_EQ(first.status, 502);
@@ -306,6 +369,11 @@ TEST_P(Reconcile, AClientIsToldWhoDecides) {
     EXPECT_NE(answer.value("Retry-After"), "");
     EXPECT_THAT(answer.body, HasSubstr("being asked of the provider"));
   }
+  asks.kill_hard();
+  ServeProcess& nobody =
+      start({"lease = \"1s\"\nupstream_timeout = \"1s\"\n"
+             "on_server_error = \"hold\"\n",
+             often, ""});
   Post other = payment;
   other.key = "fedcba9876543210";
   const HttpAnswer lost = post(nobody.port(), other);
@@ -316,6 +384,16 @@ TEST_P(Reconcile, AClientIsToldWhoDecides) {
     EXPECT_THAT(answer.body, HasSubstr("an operator must decide"));
     EXPECT_THAT(answer.body, Not(HasSubstr("looked into")));
   }
+  // A source that only tells is asked nothing.
+  ServeProcess& told_only =
+      start({std::string(quick) + "on_server_error = \"hold\"\n", often, tells()});
+  Post awaited = payment;
+  awaited.key = "awaited-0123456789";
+  static_cast<void>(post(told_only.port(), awaited));
+  const HttpAnswer waits = post(told_only.port(), awaited);
+  EXPECT_EQ(waits.value("Pawl-Should-Retry"), "false");
+  EXPECT_FALSE(waits.header("Retry-After"));
+  EXPECT_THAT(waits.body, HasSubstr("unless the provider tells of it, an operator must decide"));
   // Held after a server error: what the service could say.
   Post held = payment;
   held.key = "held-0123456789ab";

@@ -64,6 +64,31 @@ class Restore : public OnEveryStore {
     return store(arguments);
   }
 
+  // The store's own SQL, for both.
+  void alter(const std::string& on_either) const {
+    if (!on_sqlite()) {
+      shared_postgres().query("SET search_path = pawl; " + on_either, database());
+      return;
+    }
+    sqlite3* handle = nullptr;
+    ASSERT_EQ(sqlite3_open(file().c_str(), &handle), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(handle, on_either.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
+    sqlite3_close(handle);
+  }
+  void forget_the_scope_rule() const {
+    alter(std::string("DELETE FROM ") + (on_sqlite() ? "meta" : "facts") +
+          " WHERE name LIKE 'scope_rule%'");
+  }
+  // For how long keys are refused, in whole hours.
+  [[nodiscard]] std::int64_t refused_hours() const {
+    const std::string shown = store({"show", "--json"}).out;
+    const auto number = [&](const std::string& name) {
+      const std::size_t at = shown.find("\"" + name + "\":");
+      return at == std::string::npos ? 0 : std::stoll(shown.substr(at + name.size() + 3));
+    };
+    return (number("until_us") - number("at_us")) / 3'600'000'000;
+  }
+
   static Post paying(const std::string& key) { return Post{.key = key}; }
 
   // Two keys before the backup: one that is answered, one that was refused for now. Both, and a
@@ -111,9 +136,43 @@ TEST_P(Restore, APaymentMadeAfterTheBackupIsNotMadeAgain) {
   EXPECT_TRUE(gateway.wait_for_text("was restored from a backup"));
 }
 
+TEST_P(Restore, KeysAreRefusedForTheLongestRetentionThatIsKnown) {
+  {
+    ServeProcess& gateway = start({.policy = "retention = \"30d\"\n", .top = "", .rest = ""});
+    ASSERT_EQ(post(gateway.port(), payment).status, 201);
+    ASSERT_EQ(gateway.terminate(), 0);
+  }
+  ASSERT_EQ(say_restored().exit_code, 0);
+  EXPECT_EQ(refused_hours(), 30 * 24) << "by the rule that the nodes made keys by";
+}
+
+TEST_P(Restore, WithoutARuleTheRecordsSayHowLongKeysLive) {
+  {
+    ServeProcess& gateway = start({.policy = "retention = \"30d\"\n", .top = "", .rest = ""});
+    ASSERT_EQ(post(gateway.port(), payment).status, 201);
+    ASSERT_EQ(gateway.terminate(), 0);
+  }
+  forget_the_scope_rule();
+  ASSERT_EQ(say_restored().exit_code, 0);
+  EXPECT_EQ(refused_hours(), 30 * 24);
+}
+
+TEST_P(Restore, WhereNothingSaysHowLongKeysLiveAnOperatorMust) {
+  { ASSERT_EQ(start().terminate(), 0); }
+  forget_the_scope_rule();
+  const testing::Finished refused = say_restored();
+  EXPECT_EQ(refused.exit_code, 64);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("--config"), HasSubstr("--for")));
+  EXPECT_THAT(store({"show"}).out, HasSubstr("restored  never"));
+  ASSERT_EQ(say_restored({"--for", "60d"}).exit_code, 0);
+  EXPECT_EQ(refused_hours(), 60 * 24);
+}
+
 TEST_P(Restore, WhenItIsOverKeysAreNewAgain) {
   live_through_a_restore();
-  ASSERT_EQ(say_restored({"--for", "3s"}).exit_code, 0);
+  const testing::Finished said = say_restored({"--for", "3s"});
+  ASSERT_EQ(said.exit_code, 0);
+  EXPECT_THAT(said.err, HasSubstr("shorter than keys may live"));
   ServeProcess& gateway = start();
   EXPECT_TRUE(
       until([&] { return post(gateway.port(), paying("a-key-of-later-on-1")).status == 201; }));

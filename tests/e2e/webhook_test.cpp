@@ -85,6 +85,13 @@ class Webhooks : public OnEveryStore {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return keys(arguments);
   }
+  // As the record has it now.
+  [[nodiscard]] std::string fence() const {
+    return member_of(on_key("show", {"--json"}).out, "fence");
+  }
+  testing::Finished release(const std::string& reason, const std::string& fence) const {
+    return on_key("release", {"--reason", reason, "--fence", fence});
+  }
 };
 
 TEST_P(Webhooks, AnEventResolvesAndIsReplayed) {
@@ -201,9 +208,7 @@ TEST_P(Webhooks, AnEventSurvivesTheNodeThatTookIt) {
 TEST_P(Webhooks, AProofCorrectsAFindingOfAbsence) {
   ServeProcess& gateway = start({quick, often, source()});
   lose(gateway);
-  ASSERT_TRUE(until([&] {
-    return on_key("release", {"--reason", "no such charge"}).exit_code == 0;
-  }));
+  ASSERT_TRUE(until([&] { return release("no such charge", fence()).exit_code == 0; }));
   EXPECT_EQ(status_of(gateway, payment.key), "failed_retryable");
   EXPECT_EQ(tell(gateway, event("e1", "paid", 5)).status, 200);
   ASSERT_TRUE(becomes(gateway, payment.key, "completed"));
@@ -218,9 +223,7 @@ TEST_P(Webhooks, AProofCorrectsAFindingOfAbsence) {
 TEST_P(Webhooks, AProofThatComesAfterTheRetryIsRefusedAndTold) {
   ServeProcess& gateway = start({quick, often, source()});
   lose(gateway);
-  ASSERT_TRUE(until([&] {
-    return on_key("release", {"--reason", "no such charge"}).exit_code == 0;
-  }));
+  ASSERT_TRUE(until([&] { return release("no such charge", fence()).exit_code == 0; }));
   const auto gate = std::make_shared<Gate>();
   upstream.behave(Behaviour::answer(201, R"({"id":"pay_2"})").after(gate));
   HttpAnswer retried;
@@ -265,6 +268,35 @@ TEST_P(Webhooks, AnEarlierAttemptsRefusalDoesNotSettleALaterOne) {
   EXPECT_EQ(tell(gateway, event("e2", "paid", 2)).status, 200);
   ASSERT_TRUE(becomes(gateway, payment.key, "completed"));
   EXPECT_EQ(post(gateway.port(), payment).body, R"({"paid":2})");
+}
+
+// The same where declines are told as a 201: what it means is what its rule says.
+TEST_P(Webhooks, ADeclineThatIsToldAsASuccessDoesNotSettleALaterAttempt) {
+  std::string told_as_success = source();
+  const std::string refusal = "then = \"completed\"\nresponse_status = 402\n";
+  told_as_success.replace(told_as_success.find(refusal), refusal.size(),
+                          "then = \"declined\"\nresponse_status = 201\n");
+  ServeProcess& gateway =
+      start({std::string(quick) + "on_server_error = \"retry\"\n", often, told_as_success});
+  upstream.behave(Behaviour::answer(500));
+  EXPECT_EQ(post(gateway.port(), payment).status, 500);
+  lose(gateway);
+  EXPECT_EQ(tell(gateway, event("e1", "declined", 1, now_seconds() - 5)).status, 200);
+  ASSERT_TRUE(until([&] { return occurrences(on_key("show", {}).out, "not applied") == 1; }));
+  EXPECT_EQ(status_of(gateway, payment.key), "unknown") << "nobody said that it was declined";
+  // A request that was sent once has no other attempt: this is its answer, until a success is told.
+  Post once = payment;
+  once.key = "once-0123456789abcdef";
+  upstream.behave(Behaviour::hang_up());
+  EXPECT_EQ(problem_of(post(gateway.port(), once)), "outcome-unknown");
+  EXPECT_EQ(tell(gateway, event("e2", "declined", 2, 0, scope, once.key)).status, 200);
+  ASSERT_TRUE(becomes(gateway, once.key, "completed"));
+  EXPECT_EQ(post(gateway.port(), once).status, 201);
+  EXPECT_EQ(post(gateway.port(), once).body, R"({"declined":2})");
+  EXPECT_EQ(tell(gateway, event("e3", "paid", 3, 0, scope, once.key)).status, 200);
+  EXPECT_TRUE(until([&] {
+    return metric(gateway, "pawl_reconcile_total{result=\"contradicted\"}") == 1;
+  })) << "201 is stored, and it is a decline";
 }
 
 // A success from before the attempt proves that the effect is there.
@@ -439,7 +471,7 @@ TEST_P(Webhooks, OperatorsAreRefusedWhatTheStatesDoNotAllow) {
              often + std::string("drain_timeout = \"1h\"\n"), source()});
   EXPECT_THAT(on_key("release", {"--reason", "why not"}).err, HasSubstr("there is no such record"));
   lose(gateway);
-  EXPECT_THAT(on_key("release", {"--reason", "why not"}).err, HasSubstr("may still be sending"));
+  EXPECT_THAT(release("why not", fence()).err, HasSubstr("may still be sending"));
   EXPECT_THAT(on_key("purge", {"--reason", "why not"}).err, HasSubstr("Resolve it first"));
   EXPECT_EQ(on_key("resolve", {"--completed", "--status", "201", "--reason", " "}).exit_code, 64);
   EXPECT_EQ(on_key("resolve", {"--completed", "--reason", "why not"}).exit_code, 64);
@@ -453,6 +485,26 @@ TEST_P(Webhooks, OperatorsAreRefusedWhatTheStatesDoNotAllow) {
   const std::string story = on_key("show", {}).out;
   EXPECT_THAT(story, HasSubstr("no record of it"));
   EXPECT_THAT(story, HasSubstr("purge, completed -> purged (a test)")) << "the audit outlives it";
+}
+
+// Two operators paste the same command; between them the client's retry executes, and is lost too.
+TEST_P(Webhooks, WhatWasFoundOfOneAttemptLetsNoOtherGo) {
+  ServeProcess& gateway = start({quick, often, source()});
+  lose(gateway);
+  const std::string first = fence();
+  const testing::Finished unsaid = on_key("release", {"--reason", "no such charge"});
+  EXPECT_EQ(unsaid.exit_code, 64);
+  EXPECT_THAT(unsaid.err, HasSubstr("--fence N"));
+  EXPECT_THAT(unsaid.err, HasSubstr("under fence " + first));
+  ASSERT_TRUE(until([&] { return release("no such charge", first).exit_code == 0; }));
+  lose(gateway);
+  EXPECT_NE(fence(), first);
+  const testing::Finished second = release("no such charge", first);
+  EXPECT_EQ(second.exit_code, 1);
+  EXPECT_THAT(second.err, HasSubstr("executed again"));
+  EXPECT_EQ(status_of(gateway, payment.key), "unknown");
+  EXPECT_EQ(upstream.effects(payment.key), 2U);
+  EXPECT_THAT(keys({"list"}).out, HasSubstr("fence " + fence()));
 }
 
 TEST_P(Webhooks, ADeadLetterCanBeAskedAboutAgain) {

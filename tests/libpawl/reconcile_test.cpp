@@ -115,6 +115,37 @@ TEST_P(ReconcileTest, ABelatedShowIsNotTakenForAbsence) {
   EXPECT_EQ(charges, 1);
 }
 
+TEST_P(ReconcileTest, AnotherSourceThanTheFirstReleasesNothing) {
+  Middleware payments(node, route(), losing());
+  payments.handle("shop", payment(key));
+  ReconcilerOptions bank = options();
+  bank.source = "bank";
+  bank.max_attempts = 1000;
+  {
+    Reconciler asks(node, bank, [](const Doubt&) -> Told { return StillUnknown{"pending"}; });
+    ASSERT_TRUE(until([&] { return ask("SELECT source FROM " + cases()) == "bank"; }));
+  }
+  ReconcilerOptions other = options();
+  other.source = "other";
+  other.absent_confirmations = 1;
+  other.max_attempts = 3;
+  Reconciler never(node, other, [](const Doubt&) -> Told { return NeverSeen{}; });
+  ASSERT_TRUE(until([&] { return ask("SELECT state FROM " + cases()) == "dead"; }));
+  EXPECT_EQ(status(key), "unknown");
+  EXPECT_EQ(charges, 1);
+}
+
+TEST_P(ReconcileTest, ADeclineIsToldAndMarked) {
+  Middleware payments(node, route(), losing());
+  payments.handle("shop", payment(key));
+  Reconciler reconciler(node, options(), [](const Doubt&) -> Told {
+    return Happened{.response = {201, {}, "declined"}, .declined = true};
+  });
+  ASSERT_TRUE(until([&] { return status(key) == "completed"; }));
+  EXPECT_EQ(payments.handle("shop", payment(key)).body, "declined");
+  EXPECT_NE(ask("SELECT reason FROM " + audit()).find(": declined: "), std::string::npos);
+}
+
 TEST_P(ReconcileTest, WhoeverThrowsProvesNothingAndItEndsInTheDeadLetters) {
   Middleware payments(node, route(), losing());
   payments.handle("shop", payment(key));

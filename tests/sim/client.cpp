@@ -162,7 +162,7 @@ Task<void> Clients::until_final(Payment& payment, std::size_t number) {
 
 void Clients::report_unanswered(Judge& judge) const {
   for (std::size_t i = 0; i < payments_.size(); ++i) {
-    if (!final_[i]) {
+    if (!final_[i] && !judge.is_corrupt(payments_[i].identity)) {
       judge.violated("once faults stop, every request is answered", payments_[i].identity,
                      "no final answer after 30 tries");
     }

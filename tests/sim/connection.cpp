@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "tests/sim/key_call.hpp"
 #include "tests/sim/store.hpp"
 
@@ -6,6 +8,8 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+
+constexpr Duration hung_after = seconds(5);
 
 std::string names(const Record& record) { return text_of({record.scope, record.key}); }
 
@@ -77,12 +81,19 @@ Task<Expected<Reply, StoreError>> Connection::call(std::string what, const char*
       line += *plan.apply_after > plan.reply_after ? ", arrives later" : ", but written";
     history_.add(scheduler_.now(), who_, line);
   }
+  const bool survives = plan.error == StoreError::in_doubt && plan.apply_after &&
+                        chaos_.strikes(Fault::store_commit_survives, stream_);
   if (plan.apply_after) {
     // The server works whether or not the caller still lives.
-    scheduler_.at(scheduler_.now() + *plan.apply_after,
-                  [&server = server_, epoch, reply, apply = std::move(apply)] {
-                    if (server.epoch() == epoch) reply->emplace(apply());
-                  });
+    const auto commit = [&server = server_, reply, at = server_.honest(), done = false,
+                         apply = std::move(apply)]() mutable {
+      if (!std::exchange(done, true)) reply->emplace(server.asked_at(at, apply));
+    };
+    const auto once = std::make_shared<std::function<void()>>(commit);
+    scheduler_.at(scheduler_.now() + *plan.apply_after, [&server = server_, epoch, once] {
+      if (server.epoch() == epoch) (*once)();
+    });
+    if (survives) server_.survives_fail_over([once] { (*once)(); });
   }
   const Process::Ticket ticket = process_.ticket();
   process_.wake(ticket, scheduler_.now() + plan.reply_after, place);
@@ -93,6 +104,16 @@ Task<Expected<Reply, StoreError>> Connection::call(std::string what, const char*
   if (broken) co_return Unexpected{writes ? StoreError::in_doubt : StoreError::unavailable};
   knows_time_ |= std::string_view(place) == "store.time" && scheduler_.now() - asked < seconds(9);
   co_return std::move(**reply);
+}
+
+void Connection::hear(std::int64_t purge_epoch) {
+  heard_epoch_ = std::max(heard_epoch_, purge_epoch);
+  if (cache_ != nullptr) cache_->hear(purge_epoch);
+}
+
+Task<StoreResult<Done>> Connection::transact(std::string what, const char* place, bool writes,
+                                             std::function<Done()> apply) {
+  co_return co_await call(std::move(what), place, writes, std::move(apply));
 }
 
 namespace {
@@ -118,7 +139,13 @@ Task<Rows> Connection::insert_or_read(std::vector<Record> fresh) {
   if (history_.wanted())
     what = "asks to insert " + names(fresh.front()) + " for " + fresh.front().owner.text;
   const bool unreadable = chaos_.strikes(Fault::store_row_unreadable, stream_);
-  std::function<Rows()> apply = [&server = server_, unreadable, fresh = std::move(fresh)] {
+  // A statement that found its row taken writes nothing, however late its commit comes.
+  const bool taken = server_.has({fresh.front().scope, fresh.front().key});
+  std::function<Rows()> apply = [&server = server_, unreadable, taken, asked = scheduler_.now(),
+                                 &scheduler = scheduler_, fresh = std::move(fresh)] {
+    if (taken && scheduler.now() - asked > hung_after) {
+      return Rows(fresh.size(), StoreResult<Written>(Unexpected{StoreError::contended}));
+    }
     Rows shown = server.insert_or_read(fresh);
     for (StoreResult<Written>& row : shown) {
       if (unreadable && row && !row->mine) row = Unexpected{StoreError::unreadable};
@@ -127,7 +154,11 @@ Task<Rows> Connection::insert_or_read(std::vector<Record> fresh) {
   };
   Expected<Rows, StoreError> result =
       co_await call(std::move(what), "store.insert_or_read", true, std::move(apply));
-  co_return for_each_row(std::move(result), rows);
+  Rows found = for_each_row(std::move(result), rows);
+  for (const StoreResult<Written>& row : found) {
+    if (row) hear(row->purge_epoch);
+  }
+  co_return found;
 }
 
 Task<Rows> Connection::replace(std::vector<Replacement> batch) {
@@ -150,7 +181,11 @@ Task<Rows> Connection::replace(std::vector<Replacement> batch) {
   };
   Expected<Rows, StoreError> result =
       co_await call(std::move(what), "store.replace", true, std::move(apply));
-  co_return for_each_row(std::move(result), rows);
+  Rows found = for_each_row(std::move(result), rows);
+  for (const StoreResult<Written>& row : found) {
+    if (row) hear(row->purge_epoch);
+  }
+  co_return found;
 }
 
 Task<StoreResult<std::vector<bool>>> Connection::erase(std::vector<Erasure> batch) {
@@ -198,6 +233,7 @@ Task<StoreResult<StoreClock>> Connection::time() {
   std::function<StoreResult<StoreClock>()> apply = [&server = server_] { return server.time(); };
   Expected<StoreResult<StoreClock>, StoreError> result =
       co_await call(std::string("asks the time"), "store.time", false, std::move(apply));
+  if (result && *result) hear((*result)->purge_epoch);
   co_return flattened(std::move(result));
 }
 

@@ -83,9 +83,8 @@ Task<bool> Consumer::act(Run& run, Job& job) {
   const Delivery& delivery = *job.delivery;
   if (outside_.chaos.strikes(Fault::call_forged, job.stream)) co_await forge(run, job);
   if (job.recovery_point == job_steps.back()) {  // paid for: the bank knows the answer
-    const Ledger::Entry* entry = outside_.ledger.find(
-        delivery.identity, outside_.judge.life_of(delivery.identity, job.record->fence),
-        outside_.scheduler.now());
+    const Ledger::Entry* entry = outside_.ledger.find(outside_.judge, delivery.identity,
+                                                      job.record->fence, outside_.scheduler.now());
     PAWL_CHECK(entry != nullptr);
     Response answer{entry->response.status, entry->response.headers, *entry->response.body};
     const Outcome known = Answered{std::move(answer), true};
@@ -109,8 +108,8 @@ Task<bool> Consumer::settle(Run& run, Job& job, const Outcome& outcome) {
   }
   const auto* answer = std::get_if<Answered>(&outcome);
   const int status = answer == nullptr ? 0 : answer->response.status;
-  const bool refused =
-      status == 429 || (status == 503 && find_header(answer->response.headers, "Retry-After"));
+  const bool refused = status == 408 || status == 429 ||
+                       (status == 503 && find_header(answer->response.headers, "Retry-After"));
   if (answer == nullptr || refused) {
     const KeyCall release = call_of(job, KeyCall::Verb::release);
     static_cast<void>(co_await write(run, job, release));

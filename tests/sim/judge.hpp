@@ -48,6 +48,8 @@ struct Answer {
   Fence fence;  // of the execution or record it is about; 0: none
   Duration retry_after{0};
   bool lease_over = false;  // told "in flight" of a lease that had ended
+  // Answered from a node's memory: the newest purge that it had been told of.
+  std::optional<std::int64_t> memory_epoch;
 };
 
 // What an owner outside of the process names with every write (the key API).
@@ -72,6 +74,9 @@ class Judge {
   // The service's transaction has no clock but the store's: while that one is off, what it
   // completes is kept from its reservation on.
   void excuse_retention(bool excused) { retention_excused_ = excused; }
+  // When the write was asked for that the next changes come from: an outcome is known by then,
+  // however long its commit hangs.
+  void asked_to_write(std::optional<Instant> when) { write_asked_ = when; }
   void knows(const Fingerprint& fingerprint, Body body);
   void row_changed(const Identity& identity, const std::optional<Record>& after, Instant now);
   void evidence_kept(const Identity& identity, Fence fence);
@@ -98,6 +103,20 @@ class Judge {
   // Told by a consumer that does not look at its lease before it acts, just before it does.
   void acts_unchecked(const Identity& identity, Fence fence, Instant now);
 
+  // An operator has forgotten the key's answer: the key is new. `epoch`: how nodes hear of it.
+  void purged(const Identity& identity, std::int64_t epoch);
+  // Nobody can read the row any more: nothing is promised of its key but that it does no harm.
+  void corrupted(const Identity& identity) { corrupt_.insert(identity); }
+  [[nodiscard]] bool is_corrupt(const Identity& identity) const {
+    return corrupt_.contains(identity);
+  }
+
+  // The outbox. A message is what one life of a key has promised.
+  void promised(const std::string& message, const Identity& identity);
+  void delivered(const std::string& message, const Identity& identity);
+  // Once faults have stopped: how its row ended, "" where there is none.
+  void message_ended(const std::string& message, const Identity& identity, std::string_view how);
+
   // The rows are these from now on; what they do not tell of is forgotten.
   void restored(const std::vector<Record>& rows);
   // The next change of a row is what is done about one that was not finished.
@@ -119,6 +138,9 @@ class Judge {
   [[nodiscard]] std::vector<Identity> keys() const;
   [[nodiscard]] bool asked(const Identity& identity, Fence fence);
   [[nodiscard]] int life_of(const Identity& identity, Fence fence);
+  // Whether what happened in that life is what this fence stands for: its own, or one that a
+  // restored store has forgotten. A source that is asked by key tells of both.
+  [[nodiscard]] bool is_about(const Identity& identity, int life, Fence fence) const;
 
  private:
   // One owner's claim on a key.
@@ -144,6 +166,9 @@ class Judge {
     FingerprintRules rules;
     std::optional<StoredResponse> completed;
     bool lost = false;  // forgotten by a restore: whatever it did counts for ever
+    Fence completed_under;
+    Fence answer_of;  // the attempt that got the answer, perhaps another
+    std::optional<std::int64_t> purged;
   };
   struct KeyStory {
     std::optional<Record> row;
@@ -173,11 +198,16 @@ class Judge {
   void check_effects(KeyStory& story, const Identity& identity);
   [[nodiscard]] static bool same_meaning(const Life& life, Body body);
 
+  void check_refusal(KeyStory& story, const Identity& identity, Fence fence);
+
   std::map<Identity, KeyStory> stories_;
+  std::set<Identity> corrupt_;
+  std::map<std::string, int> messages_;         // promised, and how often each had its effect
   std::map<std::string, Body> meanings_;        // by fingerprint
   std::map<std::string, GivenAnswer> answers_;  // by response body
   std::optional<Violation> violation_;
   bool retention_excused_ = false;
+  std::optional<Instant> write_asked_;
   bool restoring_ = false;
   std::uint64_t begun_ = 0;
   Transitions transitions_{};

@@ -94,6 +94,7 @@ void Judge::effect(const Identity& identity, Fence fence) {
              "fence " + std::to_string(fence.number) + " committed without holding the record");
   }
   check_effects(story, identity);
+  check_refusal(story, identity, fence);
 }
 
 // Two executions that both acted: the earlier one must have been given up in the one way that a
@@ -145,6 +146,11 @@ void Judge::told(const Identity& identity, Body body, const Answer& answer) {
              "got the answer of " + text_of(given->second.identity));
   }
   if (answer.said != Said::final_answer) return;
+  const bool forgotten = answer.memory_epoch && life != nullptr && life->purged;
+  if (forgotten && *life->purged <= *answer.memory_epoch) {
+    violated("what was purged is not replayed by a node that has heard of it", identity,
+             "told " + text);
+  }
   if (life == nullptr || !life->completed) {
     violated("durable before answered", identity, "told " + text + ", which nothing has stored");
   } else if (*life->completed != *answer.response) {
@@ -172,8 +178,31 @@ void Judge::reservation_leaked(const Identity& identity, const Record& record) {
                std::string(to_text(status_of(record))) + ", its node alive and nothing sent");
 }
 
+void Judge::promised(const std::string& message, const Identity& identity) {
+  if (!messages_.emplace(message, 0).second) {
+    violated("a life of a key promises once", identity, message);
+  }
+}
+
+void Judge::delivered(const std::string& message, const Identity& identity) {
+  if (++messages_[message] > 1) violated("a message has its effect once", identity, message);
+}
+
+void Judge::message_ended(const std::string& message, const Identity& identity,
+                          std::string_view how) {
+  const int times = messages_[message];
+  if (how.empty()) {
+    violated("no message is lost", identity, message + " was swallowed");
+  } else if (how == "done" && times == 0) {
+    violated("no message is lost", identity, message + " is called done, and never arrived");
+  } else if (how != "done" && how != "dead") {
+    violated("nothing is stuck", identity, message + " is left " + std::string(how));
+  }
+}
+
 void Judge::end(Instant now) {
   for (const auto& [identity, story] : stories_) {
+    if (is_corrupt(identity)) continue;
     const bool waits = story.row && waits_for_its_client(*story.row, now);
     if (story.row && !waits) {
       const Status status = status_of(*story.row);
@@ -195,7 +224,8 @@ void Judge::end(Instant now) {
       if (!completed || completed->status >= 300) continue;
       bool acted = false;
       for (const auto& [fence, execution] : story.executions) {
-        acted |= execution.life == static_cast<int>(number) && execution.effects > 0;
+        const bool lost = story.lives[static_cast<std::size_t>(execution.life)].lost;
+        acted |= (execution.life == static_cast<int>(number) || lost) && execution.effects > 0;
       }
       if (!acted) violated("the ledger equals what was acknowledged", identity, "nothing acted");
     }

@@ -202,7 +202,8 @@ void Judge::check_takeover(KeyStory& story, const Identity& identity, const Reco
       status_of(after) == Status::in_progress && now + clock_slack < waits->not_before) {
     violated("nothing is tried again before the upstream said", identity, "claimed too early");
   }
-  if (from == Status::pending && before.expires_at + claim_slack < now) {
+  const Instant asked = write_asked_.value_or(now);
+  if (from == Status::pending && before.expires_at + claim_slack < asked) {
     violated("what has expired is not begun", identity, "claimed after its time");
   }
   if (const auto* held = std::get_if<InProgress>(&before.state)) {
@@ -228,7 +229,8 @@ void Judge::check_takeover(KeyStory& story, const Identity& identity, const Reco
 void Judge::completed(KeyStory& story, const Identity& identity, const Record& after, Instant now) {
   const StoredResponse& response = std::get<Completed>(after.state).response;
   story.lives[story.life].completed = response;
-  if (!retention_excused_ && after.expires_at + retention_slack < now + after.policy.retention) {
+  const Instant known = write_asked_.value_or(now);
+  if (!retention_excused_ && after.expires_at + retention_slack < known + after.policy.retention) {
     violated("an outcome is kept for a whole retention from when it is known", identity,
              "completed at a moment from which only " +
                  std::to_string((after.expires_at - now).count() / 1'000'000) + " s are left of " +
@@ -241,6 +243,10 @@ void Judge::completed(KeyStory& story, const Identity& identity, const Record& a
                  " s, by a policy of " +
                  std::to_string(after.policy.retention.count() / 1'000'000) + " s");
   }
+  const auto given = response.body ? answers_.find(*response.body) : answers_.end();
+  if (response.status == 408 && given != answers_.end()) {
+    violated("an answer to nobody's request is not stored", identity, "a 408 of the connection");
+  }
   if (response.status == 408) {  // ours: abandoned before anybody claimed it
     const int life = static_cast<int>(story.life);
     for (const auto& [fence, execution] : story.executions) {
@@ -251,11 +257,34 @@ void Judge::completed(KeyStory& story, const Identity& identity, const Record& a
     }
     return;
   }
-  const auto given = response.body ? answers_.find(*response.body) : answers_.end();
   if (given == answers_.end() || given->second.identity != identity) {
     violated("only a complete answer to this very key is stored", identity,
              "stored: " + response.body.value_or("(no body)"));
+    return;
   }
+  story.lives[story.life].completed_under = after.fence;
+  story.lives[story.life].answer_of = given->second.fence;
+  check_refusal(story, identity, after.fence);
+}
+
+// Stored for an attempt that paid, another one's refusal would have the client pay again.
+void Judge::check_refusal(KeyStory& story, const Identity& identity, Fence fence) {
+  const Execution& execution = story.executions[fence];
+  const Life& life = story.lives[static_cast<std::size_t>(execution.life)];
+  const bool refused = life.completed && life.completed->status == 402;
+  if (!refused || life.completed_under != fence || life.answer_of == fence) return;
+  if (execution.effects > 0 && !execution.overdue) {
+    violated("the refusal of one attempt is not the answer of another that acted", identity,
+             "fence " + std::to_string(fence.number) + " acted, stored is what fence " +
+                 std::to_string(life.answer_of.number) + " was told");
+  }
+}
+
+void Judge::purged(const Identity& identity, std::int64_t epoch) {
+  KeyStory& story = stories_[identity];
+  ++transitions_[index_of(story.row)][index_of(std::nullopt)];
+  story.lives[story.life].purged = epoch;
+  story.row.reset();
 }
 
 void Judge::restored(const std::vector<Record>& rows) {
@@ -271,6 +300,7 @@ void Judge::restored(const std::vector<Record>& rows) {
     if (story.row && !same_life) story.lives[story.life].lost = true;
     story.row = known ? std::optional(*row) : std::nullopt;
     if (known) story.life = life;
+    if (known && !story.lives.empty()) story.lives[life].purged.reset();  // there it is again
     // Its answer was given after the backup was made: nobody has it any more.
     const bool answered =
         known && (status_of(*row) == Status::completed || status_of(*row) == Status::expired);
@@ -284,6 +314,14 @@ void Judge::evidence_kept(const Identity& identity, Fence fence) {
   // Under any number, where anybody may hand it in: it makes no execution.
   const auto execution = stories_[identity].executions.find(fence);
   if (execution != stories_[identity].executions.end()) execution->second.evidence = true;
+}
+
+bool Judge::is_about(const Identity& identity, int life, Fence fence) const {
+  const auto story = stories_.find(identity);
+  if (story == stories_.end()) return false;
+  const auto execution = story->second.executions.find(fence);
+  const bool own = execution != story->second.executions.end() && execution->second.life == life;
+  return own || story->second.lives[static_cast<std::size_t>(life)].lost;
 }
 
 const std::optional<Record>& Judge::row(const Identity& identity) { return stories_[identity].row; }

@@ -11,6 +11,11 @@ using namespace std::chrono_literals;
 // From a hiccup to longer than any lease and timeout together.
 constexpr std::array<Duration, 9> pauses{200ms, 2s, 5s, 11s, 25s, 45s, 90s, 150s, 400s};
 
+// How often a lazy node looks once the faults are over. Its worker comes well within the shortest
+// retention: accepted work that nobody looks at for that long is given up again and again.
+constexpr Duration awake = 15s;
+constexpr Duration awake_worker = 4s;
+
 }  // namespace
 
 Node::Node(Outside& outside, int number)
@@ -86,6 +91,8 @@ void Node::start() {
   spawn_pass(&Node::reconcile, reconcile_every_);
   spawn_pass(&Node::operate, 2s);
   spawn_pass(&Node::work, work_every_);
+  spawn_pass(&Node::deliver, 2s);
+  spawn_pass(&Node::ask_destination, 6s);
 }
 
 void Node::crash() {
@@ -132,7 +139,8 @@ Task<void> Node::repeat(Run& run, Pass pass, Duration every) {
   for (;;) {
     const Process::Ticket tick = run.process->ticket();
     // Lazy nodes wake up when the faults are over: nothing may be left undone in the end.
-    const Duration time = outside_.chaos.ended() ? std::min(every, Duration(15s)) : every;
+    const Duration latest = pass == &Node::work ? awake_worker : awake;
+    const Duration time = outside_.chaos.ended() ? std::min(every, latest) : every;
     run.process->wake(tick, run.clock.true_time(run.clock.now() + time), "tick");
     co_await run.process->park(tick);
     co_await (this->*pass)(run);

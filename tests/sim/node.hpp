@@ -5,11 +5,14 @@
 #include <memory>
 #include <set>
 
+#include "pawl/core/outbox.hpp"
 #include "pawl/engine.hpp"
 #include "tests/sim/key_call.hpp"
 #include "tests/sim/upstream.hpp"
 
 namespace pawl::sim {
+
+struct SourceEvent;
 
 // A request and where its answer goes.
 struct Exchange {
@@ -34,6 +37,8 @@ class Node {
   void serve(std::shared_ptr<Exchange> exchange);
   void serve(std::shared_ptr<KeyCall> call);
   void hung_up(const std::shared_ptr<Exchange>& exchange);
+  // An event of a source arrives; `durable` is called once it is kept.
+  void hear(const SourceEvent& event, std::function<void()> durable);
   void cut_off(Duration until);
   // Faults are over: whatever still held this node back is gone.
   void heal();
@@ -62,9 +67,8 @@ class Node {
   Task<KeyAnswer> reserve_key(Run& run, const KeyCall& call);
   Task<KeyAnswer> write_key(Run& run, const KeyCall& call);
   void describe_lease(Run& run, KeyAnswer& answer);
-  Answer answer_of(Run& run, const Exchange& exchange, const Guarded& guarded);
-  std::optional<Answer> from_cache(Run& run, const Exchange& exchange);
-  void remember(Run& run, const Exchange& exchange, const Answer& answer, Instant expires_at);
+  Answer answer_of(Run& run, const Guarded& guarded, std::int64_t purge_epoch);
+  std::optional<Answer> from_memory(Run& run, const Request& request);
 
   Task<void> renew(Run& run);
   Task<void> release_orphans(Run& run);
@@ -75,6 +79,16 @@ class Node {
   Task<void> work(Run& run);
   Task<void> work_on(Run& run, Record record);
   Task<void> ask_provider(Run& run, Record record);
+  Task<void> keep_event(Run& run, SourceEvent event, std::function<void()> durable);
+  Task<bool> settle_by_event(Run& run, Record record);
+  void compare_with_stored(const SourceEvent& event, const Record& record);
+
+  Task<void> deliver(Run& run);
+  Task<void> ask_destination(Run& run);
+  Task<std::vector<OutboxRow>> claim_messages(Run& run, bool in_doubt, Instant& now);
+  Task<void> send_message(Run& run, OutboxRow claimed, Instant now, BootTime seen);
+  Task<Outcome> call_destination(Run& run, const OutboxRow& row, Stream& stream, BootTime deadline);
+  Task<bool> write_message(Run& run, OutboxRow next);
 
   void note(const std::string& what) const;
 

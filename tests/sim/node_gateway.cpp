@@ -75,6 +75,7 @@ Task<Answer> Node::execute(Run& run, const Exchange& exchange, const Request& re
   const Identity identity = exchange.identity;
   run.active.insert(identity);
   Call call(outside_, *run.process, run.clock, identity, exchange.body, name_);
+  const std::int64_t purge_epoch = run.cache.epoch();
   const Guarded guarded = co_await run.engine.guard(request, exchange.policy, call);
   run.active.erase(run.active.find(identity));
   if (const auto* executed = std::get_if<Executed>(&guarded)) {
@@ -82,7 +83,7 @@ Task<Answer> Node::execute(Run& run, const Exchange& exchange, const Request& re
       outside_.judge.superseded(identity, call.fence(), executed->outcome);
     }
   }
-  co_return answer_of(run, exchange, guarded);
+  co_return answer_of(run, guarded, purge_epoch);
 }
 
 Task<void> Node::guard(Run& run, std::shared_ptr<Exchange> exchange) {
@@ -90,7 +91,9 @@ Task<void> Node::guard(Run& run, std::shared_ptr<Exchange> exchange) {
   const Request request = request_of(*exchange, outside_.judge);
   note(text_of(identity) + " request for " + exchange->body_text);
   Answer answer;
-  if (exchange->policy.in_flight == WhenInFlight::wait) {
+  if (const std::optional<Answer> remembered = from_memory(run, request)) {
+    answer = *remembered;
+  } else if (exchange->policy.in_flight == WhenInFlight::wait) {
     answer = co_await take_turns(run, *exchange, request);
   } else {
     answer = co_await execute(run, *exchange, request);
@@ -101,27 +104,25 @@ Task<void> Node::guard(Run& run, std::shared_ptr<Exchange> exchange) {
   exchange->reply(answer);
 }
 
-Answer Node::answer_of(Run& run, const Exchange& exchange, const Guarded& guarded) {
+Answer Node::answer_of(Run& run, const Guarded& guarded, std::int64_t purge_epoch) {
   Answer answer;
-  if (const auto* failed = std::get_if<Unreserved>(&guarded)) {
-    static_cast<void>(failed);
-    if (const std::optional<Answer> cached = from_cache(run, exchange)) return *cached;
+  if (std::holds_alternative<Unreserved>(guarded)) {
     answer.said = Said::unavailable;
     return answer;
   }
+  const auto remember = [&](const Record& record) {
+    run.cache.keep(record, std::to_string(record.fence.number), purge_epoch);
+  };
   if (const auto* executed = std::get_if<Executed>(&guarded)) {
-    answer = answer_of_execution(*executed);
-    if (answer.said == Said::final_answer) {
-      remember(run, exchange, answer, executed->settlement->record->expires_at);
-    }
-    return answer;
+    if (executed->settlement) remember(*executed->settlement->record);
+    return answer_of_execution(*executed);
   }
   const Reservation& found = std::get<Refused>(guarded).reservation;
   answer.fence = found.record->fence;
   std::visit(Overloaded{[&](const Execute&) {},
                         [&](const Replay&) {
                           answer = stored_answer(*found.record);
-                          remember(run, exchange, answer, found.record->expires_at);
+                          remember(*found.record);
                         },
                         [&](const InFlight& busy) {
                           answer.said = Said::in_flight;
@@ -141,22 +142,19 @@ Answer Node::answer_of(Run& run, const Exchange& exchange, const Guarded& guarde
   return answer;
 }
 
-std::optional<Answer> Node::from_cache(Run& run, const Exchange& exchange) {
-  const std::string key = mutant(Mutant::cache_across_scopes) ? exchange.identity.second.text
-                                                              : text_of(exchange.identity);
-  const auto cached = run.cache.find(key);
-  if (cached == run.cache.end() || !run.engine.time().known()) return std::nullopt;
-  const bool same = cached->second.body.amount == exchange.body.amount &&
-                    cached->second.body.nonce == exchange.body.nonce;
-  if (!same || run.engine.time().at(run.clock.now()) >= cached->second.expires_at)
-    return std::nullopt;
-  return cached->second.answer;
-}
-
-void Node::remember(Run& run, const Exchange& exchange, const Answer& answer, Instant expires_at) {
-  const std::string key = mutant(Mutant::cache_across_scopes) ? exchange.identity.second.text
-                                                              : text_of(exchange.identity);
-  run.cache.insert_or_assign(key, Run::Cached{answer, exchange.body, expires_at});
+// As src/gateway/guarded.cpp asks it, before the store.
+std::optional<Answer> Node::from_memory(Run& run, const Request& request) {
+  const std::shared_ptr<const gateway::Cached> cached = run.cache.find(request.scope, request.key);
+  if (!cached || !run.engine.time().known()) return std::nullopt;
+  if (run.engine.time().at_latest(run.clock.now()) >= cached->expires_at) return std::nullopt;
+  const bool same = cached->fingerprint == request.fingerprint ||
+                    request.meant_then(cached->fingerprint, cached->rules);
+  Answer answer;
+  answer.fence = Fence{std::stoll(cached->request_id)};
+  answer.said = same ? Said::final_answer : Said::misuse;
+  if (same) answer.response = cached->response;
+  answer.memory_epoch = run.store.heard_epoch();
+  return answer;
 }
 
 // Only a mutant does this: a client that goes away proves nothing about what the upstream did.

@@ -29,36 +29,6 @@ Task<void> Node::reconcile(Run& run) {
   for (const Record& record : *rows) co_await ask_provider(run, record);
 }
 
-// The careful one: "never seen" counts only if it was asked after the last moment at which the old
-// owner's request could act, and the provider's visibility window.
-Task<void> Node::ask_provider(Run& run, Record record) {
-  const Identity identity{record.scope, record.key};
-  const auto& doubt = std::get<Unknown>(record.state);
-  const Instant quiet_since =
-      doubt.locked_until + record.policy.upstream_timeout + Ledger::visibility;
-  const bool may_be_final =
-      run.engine.time().trusted() && run.engine.time().at(run.clock.now()) >= quiet_since;
-  const Process::Ticket asked = run.process->ticket();
-  const Duration answered_at = outside_.scheduler.now() + std::chrono::milliseconds(20);
-  const Ledger::Entry* entry =
-      outside_.ledger.find(identity, outside_.judge.life_of(identity, record.fence),
-                           outside_.scheduler.now() - Ledger::visibility);
-  std::optional<Finding> finding;
-  if (entry != nullptr) {
-    finding = FoundCompleted{entry->response};
-  } else if (may_be_final) {
-    finding = FoundNotExecuted{};
-  }
-  run.process->wake(asked, answered_at, "provider.lookup");
-  co_await run.process->park(asked);
-  if (!finding) co_return;
-  note(text_of(identity) +
-       " reconciles: " + (entry != nullptr ? "the provider has it" : "never seen"));
-  static_cast<void>(co_await run.engine.resolve(identity.first, identity.second,
-                                                std::move(*finding), "poller", "asked the provider",
-                                                record.fence));
-}
-
 // The hasty one: looks at the books right now and says at once what it sees. The engine must know
 // better when it is too early to say "not executed".
 Task<void> Node::operate(Run& run) {
@@ -66,8 +36,10 @@ Task<void> Node::operate(Run& run) {
   for (const Identity& identity : outside_.judge.keys()) {
     const std::optional<Record> row = outside_.judge.row(identity);
     if (!row || status_of(*row) != Status::unknown) continue;
-    const Ledger::Entry* entry = outside_.ledger.find(
-        identity, outside_.judge.life_of(identity, row->fence), outside_.scheduler.now());
+    const Ledger::Entry* entry =
+        outside_.ledger.find(outside_.judge, identity, row->fence, outside_.scheduler.now());
+    // The books say which attempt was refused: of another one that is no answer.
+    if (entry != nullptr && entry->response.status >= 300 && entry->fence != row->fence) continue;
     Finding finding = FoundNotExecuted{};
     if (entry != nullptr) finding = FoundCompleted{entry->response};
     note(text_of(identity) +
@@ -85,7 +57,7 @@ Task<void> Node::operate(Run& run) {
 Task<void> Node::work(Run& run) {
   const StoreResult<Done> synced = co_await run.engine.sync_time();
   if (!synced) co_return;
-  const PassQuery query{.now = run.engine.time().at(run.clock.now()), .rows_max = 500};
+  const PassQuery query{.now = run.engine.time().at(run.clock.now()), .rows_max = run.page};
   const StoreResult<std::vector<Record>> rows = co_await run.store.pending(query);
   if (!rows) co_return;
   for (const Record& record : *rows) co_await work_on(run, record);

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "src/gateway/flights.hpp"
+#include "src/gateway/replay_cache.hpp"
 #include "tests/sim/node.hpp"
 
 namespace pawl::sim {
@@ -34,16 +35,20 @@ struct Node::Run {
         entropy(stream, prefix),
         store(outside.scheduler, outside.server, outside.chaos, outside.history, *process,
               Stream(outside.seed, name + ".store", static_cast<std::uint64_t>(number)), name),
-        engine(store, clock, entropy, metrics) {}
+        engine(store, clock, entropy, metrics, options(outside.seed)),
+        page(options(outside.seed).pass_rows_max),
+        cache(Stream(outside.seed, "memory").one_in(2) ? 0 : std::size_t{1} << 20) {
+    store.tell(cache);
+  }
   // Coroutines first: they hold references to all the rest.
   ~Run() { process->clear(); }
 
-  // The replay cache: completed records never change.
-  struct Cached {
-    Answer answer;
-    Body body;
-    Instant expires_at;
-  };
+  // On all nodes alike. Pages of one row: whatever cannot be done with it must not hide the next.
+  static EngineOptions options(std::uint64_t seed) {
+    EngineOptions options;
+    if (Stream(seed, "pages").one_in(3)) options.pass_rows_max = 1;
+    return options;
+  }
 
   std::string prefix;
   std::shared_ptr<Process> process;
@@ -52,7 +57,8 @@ struct Node::Run {
   NoMetrics metrics;
   Connection store;
   Engine engine;
-  std::map<std::string, Cached> cache;
+  std::size_t page;
+  gateway::ReplayCache cache;
   gateway::Flights flights;
   std::map<std::string, Answer> overheard;  // only a mutant listens: the last answer of each key
   std::multiset<Identity> active;           // keys that a coroutine of this run works on

@@ -71,7 +71,7 @@ Task<Answer> Node::take_turns(Run& run, const Exchange& exchange, const Request&
     if (mutant(Mutant::waiter_told_by_key) && overheard != run.overheard.end()) {
       co_return overheard->second;
     }
-    if (const std::optional<Answer> cached = from_cache(run, exchange)) co_return *cached;
+    if (const std::optional<Answer> cached = from_memory(run, request)) co_return *cached;
     if (run.clock.now() < until && !exchange.hung_up) continue;
     if (mutant(Mutant::waiter_frees_key)) co_await free_key(run, exchange.identity);
     co_return still_in_flight();

@@ -15,6 +15,8 @@ struct Totals {
   std::uint64_t requests = 0;
   std::uint64_t answered = 0;
   std::uint64_t effects = 0;
+  std::uint64_t events = 0;
+  std::uint64_t messages = 0;
   std::uint64_t steps = 0;
   std::array<std::uint64_t, fault_kinds> faults{};
   std::array<std::uint64_t, 9> said{};

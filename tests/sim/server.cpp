@@ -25,12 +25,16 @@ Instant Server::honest() const {
 }
 
 void Server::fail_over(Duration until) {
+  const std::vector<std::function<void()>> kept = std::move(survivors_);
+  survivors_.clear();
+  for (const std::function<void()>& commit : kept) commit();
   ++epoch_;
   down_until_ = until;
 }
 
 void Server::restore(const std::vector<Record>& rows) {
   ++epoch_;
+  survivors_.clear();
   judge_.restored(rows);
   truth_.put_back(rows);
   for (const Record& row : rows) {
@@ -41,6 +45,23 @@ void Server::restore(const std::vector<Record>& rows) {
       replace(std::move(batch));
     }
   }
+}
+
+void Server::survives_fail_over(std::function<void()> commit) {
+  survivors_.push_back(std::move(commit));
+}
+
+bool Server::purge(const Identity& identity) {
+  const std::optional<Record>& row = judge_.row(identity);
+  if (!row || status_of(*row) != Status::completed) return false;
+  if (!truth_.purge(identity.first, identity.second)) return false;
+  judge_.purged(identity, run(truth_.time())->purge_epoch);
+  return true;
+}
+
+void Server::corrupt(const Identity& identity) {
+  truth_.corrupt(identity.first, identity.second);
+  judge_.corrupted(identity);
 }
 
 bool Server::down() const { return scheduler_.now() < down_until_; }
@@ -81,14 +102,16 @@ void Server::saw_nothing(const Identity& identity) {
 
 std::vector<StoreResult<Written>> Server::insert_or_read(std::vector<Record> fresh) {
   std::vector<StoreResult<Written>> results = run(truth_.insert_or_read(std::move(fresh)));
-  for (const StoreResult<Written>& written : results) saw(*written->current);
+  for (const StoreResult<Written>& written : results) {
+    if (written) saw(*written->current);
+  }
   return results;
 }
 
 std::vector<StoreResult<Written>> Server::replace(std::vector<Replacement> batch) {
   std::vector<StoreResult<Written>> results = run(truth_.replace(std::move(batch)));
   for (const StoreResult<Written>& written : results) {
-    if (written->current) saw(*written->current);
+    if (written && written->current) saw(*written->current);
   }
   return results;
 }
@@ -162,9 +185,9 @@ StoreResult<Done> Server::keep_evidence(LateEvidence evidence) {
 }
 
 bool Server::complete(const Identity& identity, Fence fence, StoredResponse response,
-                      const std::function<void()>& effect) {
+                      const std::function<void(const Record& held)>& effect) {
   const std::optional<Record> row = judge_.row(identity);
-  if (!row) return false;
+  if (!row || judge_.is_corrupt(identity)) return false;
   const Status status = status_of(*row);
   const bool right_state =
       status == Status::in_progress ||
@@ -175,7 +198,7 @@ bool Server::complete(const Identity& identity, Fence fence, StoredResponse resp
   next.state = Completed{std::move(response), clock()};
   next.expires_at = std::max(row->expires_at, clock() + row->policy.retention);
   next.last_error.clear();
-  effect();
+  effect(*row);
   std::vector<Replacement> batch;
   batch.push_back({std::move(next), guard_of(*row), std::nullopt});
   judge_.excuse_retention(jumped());

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "src/adapters/memory/memory_store.hpp"
+#include "src/gateway/replay_cache.hpp"
 #include "tests/sim/chance.hpp"
 #include "tests/sim/history.hpp"
 #include "tests/sim/judge.hpp"
@@ -27,7 +28,7 @@ class Server {
                                                 const std::vector<bool>& fails);
   StoreResult<std::vector<bool>> erase(std::vector<Erasure> batch);
   StoreResult<std::optional<Record>> find(const Scope& scope, const Key& key);
-  StoreResult<StoreClock> time() { return StoreClock{clock()}; }
+  StoreResult<StoreClock> time() { return run(truth_.time()); }
   StoreResult<std::vector<Record>> lapsed(PassQuery query);
   StoreResult<std::vector<Record>> past_retention(PassQuery query);
   StoreResult<std::vector<Record>> undetermined(PassQuery query);
@@ -37,7 +38,16 @@ class Server {
   // pawl.complete, in the service's own transaction: true if it committed. `effect` is the rest of
   // that transaction.
   bool complete(const Identity& identity, Fence fence, StoredResponse response,
-                const std::function<void()>& effect);
+                const std::function<void(const Record& held)>& effect);
+
+  // Does what was asked for at that honest time.
+  template <class Reply>
+  Reply asked_at(Instant when, const std::function<Reply()>& apply) {
+    judge_.asked_to_write(when);
+    Reply reply = apply();
+    judge_.asked_to_write(std::nullopt);
+    return reply;
+  }
 
   // What the store's clock shows, and what it would show had nobody touched it.
   [[nodiscard]] Instant clock() const { return honest() + stepped_ + jumped_; }
@@ -54,8 +64,17 @@ class Server {
   [[nodiscard]] std::vector<Record> backup() const { return truth_.records(); }
   void restore(const std::vector<Record>& rows);
 
-  // Every connection breaks; the standby takes over later.
+  [[nodiscard]] bool has(const Identity& identity) { return judge_.row(identity).has_value(); }
+
+  // An operator forgets a completed record; false where there is none.
+  bool purge(const Identity& identity);
+  // From now on nobody can read this row.
+  void corrupt(const Identity& identity);
+
+  // Every connection breaks; the standby takes over later. Commits that nobody has heard of yet are
+  // lost, but for those that were on the standby already.
   void fail_over(Duration until);
+  void survives_fail_over(std::function<void()> commit);
   [[nodiscard]] bool down() const;
   [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
 
@@ -73,6 +92,7 @@ class Server {
   bool ever_jumped_ = false;
   Duration down_until_{0};
   std::uint64_t epoch_ = 0;
+  std::vector<std::function<void()>> survivors_;
   memory::MemoryStore truth_;
   boost::asio::io_context context_{1};
 };
@@ -85,6 +105,16 @@ class Connection final : public Store {
 
   void cut_until(Duration when) { cut_until_ = when; }
   void heal() { cut_until_ = Duration{0}; }
+  // What the store says of purges reaches this node's memory.
+  void tell(gateway::ReplayCache& cache) { cache_ = &cache; }
+  // The newest purge that this node has been told of.
+  [[nodiscard]] std::int64_t heard_epoch() const { return heard_epoch_; }
+
+  // A statement of the outbox or about events: these have ports of their own, that block. What it
+  // finds goes where `apply` puts it.
+  Task<StoreResult<Done>> transact(std::string what, const char* place, bool writes,
+                                   std::function<Done()> apply);
+
   // Has the store's time been learned from an answer that was quick enough to say something?
   [[nodiscard]] bool knows_time() const { return knows_time_; }
 
@@ -108,6 +138,7 @@ class Connection final : public Store {
   };
 
   Plan plan(bool writes);
+  void hear(std::int64_t purge_epoch);
   template <class Reply>
   Task<Expected<Reply, StoreError>> call(std::string what, const char* place, bool writes,
                                          std::function<Reply()> apply);
@@ -119,6 +150,8 @@ class Connection final : public Store {
   Process& process_;
   Stream stream_;
   std::string who_;
+  gateway::ReplayCache* cache_ = nullptr;
+  std::int64_t heard_epoch_ = 0;
   Duration cut_until_{0};
   bool knows_time_ = false;
 };

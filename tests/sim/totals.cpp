@@ -55,6 +55,8 @@ void Totals::add(const World& world) {
   add_consumers(consumers, world.consumers());
   answered += world.clients().answered;
   effects += world.judge().effects();
+  events += world.events();
+  messages += world.messages();
   steps += world.steps();
   for (const Strike& strike : world.chaos().strikes())
     ++faults[static_cast<std::size_t>(strike.fault)];
@@ -70,7 +72,8 @@ void Totals::print(std::ostream& out, std::chrono::duration<double> took) const 
   const double per_second = static_cast<double>(requests) / took.count();
   out << seeds << " seeds, " << requests << " request histories in " << std::fixed
       << std::setprecision(1) << took.count() << " s: " << std::setprecision(0) << per_second
-      << " per second; " << steps << " steps, " << effects << " effects\n";
+      << " per second; " << steps << " steps, " << effects << " effects, " << events << " events, "
+      << messages << " messages\n";
   out << "\nfaults injected\n";
   for (std::size_t i = 1; i < fault_kinds; ++i) {
     out << "  " << std::setw(12) << faults[i] << "  " << name_of(static_cast<Fault>(i)) << '\n';

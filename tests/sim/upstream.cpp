@@ -1,6 +1,7 @@
 #include "tests/sim/upstream.hpp"
 
 #include "pawl/core/mutant.hpp"
+#include "tests/sim/outbox.hpp"
 
 namespace pawl::sim {
 namespace {
@@ -24,14 +25,17 @@ std::string text_of(Body body) {
          "}";
 }
 
-const Ledger::Entry* Ledger::find(const Identity& identity, int life, Duration when) const {
+const Ledger::Entry* Ledger::find(const Judge& judge, const Identity& identity, Fence fence,
+                                  Duration when) const {
   const auto found = entries_.find(identity);
   if (found == entries_.end()) return nullptr;
-  const Entry* newest = nullptr;
+  const Entry* best = nullptr;
   for (const Entry& entry : found->second) {
-    if (entry.life == life && entry.when <= when) newest = &entry;
+    if (!judge.is_about(identity, entry.life, fence) || entry.when > when) continue;
+    const bool paid = entry.response.status < 300;
+    if (best == nullptr || paid || best->response.status >= 300) best = &entry;
   }
-  return newest;
+  return best;
 }
 
 // What this upstream will do with this request, drawn before anything happens.
@@ -105,6 +109,9 @@ Call::Script Call::draw(const StoredPolicy& policy) {
   } else if (chaos.strikes(Fault::upstream_declines, stream_)) {
     script.status = 402;
     script.acts = false;
+  } else if (chaos.strikes(Fault::upstream_unasked, stream_)) {
+    script.status = 408;  // of the connection, before it saw the request
+    script.acts = false;
   }
   return script;
 }
@@ -123,7 +130,7 @@ void Call::serve(Outside& outside, Arrival& arrival, const Script& script) {
     answer = response_of(script.status, text("status " + std::to_string(script.status)));
   }
   if (script.retry_after) answer.headers.push_back({"Retry-After", "4"});
-  const Ledger::Entry entry{outside.judge.life_of(identity, fence), outside.scheduler.now(),
+  const Ledger::Entry entry{outside.judge.life_of(identity, fence), fence, outside.scheduler.now(),
                             storable(script.status == 402 ? answer : paid, {})};
   outside.judge.answer_given(identity, fence, answer, arrival.body);
 
@@ -136,8 +143,12 @@ void Call::serve(Outside& outside, Arrival& arrival, const Script& script) {
     }
   };
   if (script.acts && arrival.policy.transactional) {
+    const auto promise = [&](const Record& held) {  // pawl.enqueue, in the same transaction
+      act();
+      outside.outbox.enqueue(held, text_of(arrival.body));
+    };
     const bool committed =
-        !outside.server.down() && outside.server.complete(identity, fence, entry.response, act);
+        !outside.server.down() && outside.server.complete(identity, fence, entry.response, promise);
     if (!committed) {
       answer = response_of(500, text("rolled back"));
       outside.judge.answer_given(identity, fence, answer, arrival.body);

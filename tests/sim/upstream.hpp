@@ -18,23 +18,34 @@ class Ledger {
  public:
   struct Entry {
     int life;
+    Fence fence;
     Duration when;
     StoredResponse response;
   };
+  using Told = std::function<void(const Identity&, const Entry&)>;
   // How long the provider's own queries lag behind its books.
   static constexpr Duration visibility = std::chrono::milliseconds(1500);
 
   void add(const Identity& identity, Entry entry) {
+    if (told_) told_(identity, entry);
     entries_[identity].push_back(std::move(entry));
   }
-  // The newest entry for this life of the key that was there at `when`.
-  [[nodiscard]] const Entry* find(const Identity& identity, int life, Duration when) const;
+  // Whoever is to be told of every entry.
+  void tell(Told told) { told_ = std::move(told); }
+  // What is known at `when` about the key, as this record stands for it: a payment where there is
+  // one, else the newest refusal.
+  [[nodiscard]] const Entry* find(const Judge& judge, const Identity& identity, Fence fence,
+                                  Duration when) const;
 
  private:
+  Told told_;
   std::map<Identity, std::vector<Entry>> entries_;
 };
 
 // Everything outside the nodes that a call meets.
+class Outbox;
+class Events;
+
 struct Outside {
   std::uint64_t seed;
   Scheduler& scheduler;
@@ -43,6 +54,8 @@ struct Outside {
   Chaos& chaos;
   History& history;
   Ledger& ledger;
+  Outbox& outbox;
+  Events& events;
   std::optional<Restoration> restoration = {};
   std::uint64_t sends = 0;
 };

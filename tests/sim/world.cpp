@@ -11,8 +11,11 @@ World::World(WorldOptions options)
       history_(options_.history),
       chaos_(options_.seed, options_.spared),
       server_(scheduler_, judge_, history_),
-      outside_{options_.seed, scheduler_, server_, judge_, chaos_, history_, ledger_},
+      outside_{options_.seed, scheduler_, server_, judge_, chaos_,
+               history_,      ledger_,    outbox_, events_},
       stream_(options_.seed, "world"),
+      outbox_(outside_),
+      events_(outside_, nodes_),
       clients_(outside_, nodes_),
       consumers_(outside_, nodes_, clients_.secrets()) {
   const std::uint64_t count = 2 + stream_.below(3);
@@ -43,6 +46,7 @@ void World::run() {
   scheduler_.at(5s, [this] { trouble(); });
   scheduler_.at(stream_.between(30s, 80s), [this] { make_truce(); });
   plan_restore();
+  plan_corruption();
   watch_leaks();
   if (!run_until(active + 30s)) return;
   heal();
@@ -58,6 +62,7 @@ void World::run() {
   if (!run_until(scheduler_.now() + 100s)) return;
   clients_.report_unanswered(judge_);
   consumers_.report_unfinished(judge_);
+  outbox_.report(judge_);
   judge_.end(server_.honest());
 }
 
@@ -89,6 +94,7 @@ void World::trouble() {
     });
   }
   if (chaos_.strikes(Fault::secret_rotation, stream_)) clients_.rotate_secret();
+  if (chaos_.strikes(Fault::purge, stream_)) purge_one();
   for (const std::unique_ptr<Node>& node : nodes_) {
     const Duration length = stream_.between(500ms, 40s);
     if (chaos_.strikes(Fault::partition, stream_)) node->cut_off(scheduler_.now() + length);
@@ -115,6 +121,35 @@ void World::restore(const std::vector<Record>& backup, Instant since) {
   server_.restore(backup);
   const Instant at = server_.clock();
   outside_.restoration = Restoration{.since = since, .at = at, .until = at + 10h};
+}
+
+// For good: a bad page of the disk. Only its own key may suffer.
+void World::plan_corruption() {
+  Stream stream(options_.seed, "corruption");
+  const Duration when = stream.between(20s, 100s);
+  const std::uint64_t which = stream.next();
+  if (!chaos_.strikes(Fault::store_row_corrupt, stream)) return;
+  scheduler_.at(when, [this, which] {
+    const std::vector<Record> rows = server_.backup();
+    if (rows.empty() || chaos_.ended()) return;
+    const Record& row = rows[which % rows.size()];
+    note("the row of " + text_of({row.scope, row.key}) + " cannot be read any more");
+    server_.corrupt({row.scope, row.key});
+  });
+}
+
+// An operator who wants a client's answer forgotten.
+void World::purge_one() {
+  std::vector<Identity> completed;
+  for (const Identity& identity : judge_.keys()) {
+    const std::optional<Record>& row = judge_.row(identity);
+    const bool is_clients = !is_of_key_api(identity);
+    if (is_clients && row && status_of(*row) == Status::completed) completed.push_back(identity);
+  }
+  const std::uint64_t which = stream_.next();
+  if (completed.empty() || server_.down()) return;
+  const Identity& identity = completed[which % completed.size()];
+  if (server_.purge(identity)) note(text_of(identity) + " is purged");
 }
 
 void World::make_truce() {
@@ -151,7 +186,8 @@ void World::watch_leaks() {
     const bool swept =
         row && status_of(*row) == Status::unknown && row->last_error == "lease-expired";
     const bool open = swept || (row && status_of(*row) == Status::in_progress);
-    bool leaking = chaos_.calm() && open && !judge_.asked(identity, row->fence);
+    bool leaking = chaos_.calm() && open && !judge_.asked(identity, row->fence) &&
+                   !judge_.is_corrupt(identity);
     if (leaking) {
       leaking = false;
       for (const std::unique_ptr<Node>& node : nodes_)

@@ -5,6 +5,8 @@
 #include <set>
 
 #include "tests/sim/consumers.hpp"
+#include "tests/sim/events.hpp"
+#include "tests/sim/outbox.hpp"
 
 namespace pawl::sim {
 
@@ -27,6 +29,8 @@ class World {
   [[nodiscard]] const History& history() const { return history_; }
   [[nodiscard]] const ClientCounts& clients() const { return clients_.counts(); }
   [[nodiscard]] const ConsumerCounts& consumers() const { return consumers_.counts(); }
+  [[nodiscard]] std::uint64_t events() const { return events_.count(); }
+  [[nodiscard]] std::uint64_t messages() const { return outbox_.count(); }
   [[nodiscard]] std::uint64_t steps() const { return steps_; }
   [[nodiscard]] std::uint64_t seed() const { return options_.seed; }
 
@@ -34,6 +38,8 @@ class World {
   bool run_until(Duration when);
   void trouble();
   void plan_restore();
+  void plan_corruption();
+  void purge_one();
   void restore(const std::vector<Record>& backup, Instant since);
   void make_truce();
   void heal();
@@ -51,6 +57,8 @@ class World {
   Outside outside_;
   Stream stream_;
   std::vector<std::unique_ptr<Node>> nodes_;
+  Outbox outbox_;
+  Events events_;
   Clients clients_;
   Consumers consumers_;
   std::map<Identity, std::pair<Fence, Duration>> leaks_;  // since when

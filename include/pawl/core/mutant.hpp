@@ -28,6 +28,7 @@ enum class Mutant {
   lost_may_run_again,
   gateway_error_may_run_again,
   held_error_may_run_again,
+  unasked_408_is_an_answer,
   sweep_frees_unknown,
   abandoned_after_sending,
   retention_from_creation,
@@ -72,9 +73,26 @@ enum class Mutant {
   lost_claim_counts,
   claim_in_doubt_counts,
 
+  // reconcile: what a source tells or is asked
+  event_of_earlier_attempt,
+  event_clock_trusted,
+  event_of_another_life,
+  contradiction_ignored,
+  asked_refusal_of_earlier_attempt,
+  visibility_ignored,
+
+  // the outbox
+  outbox_key_without_life,
+  outbox_repeated_without_dedupe,
+  outbox_repeated_past_window,
+  outbox_doubt_forgotten,
+
   // around the engine: what a gateway, a store or a service could get wrong
   free_on_hang_up,
   cache_across_scopes,
+  purge_not_heard,
+  purged_answer_kept,
+  unreadable_rows_fill_pages,
   waiter_told_by_key,
   waiter_frees_key,
   landing_forgotten,

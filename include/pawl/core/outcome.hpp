@@ -86,6 +86,8 @@ StoredResponse storable(const Answered& answer, const SettleOptions& options);
 // True where `settled` makes a pending record of it: a worker's try that never began, or that was
 // refused, with attempts left.
 bool goes_back_to_queue(const Record& held, const Outcome& outcome);
+// Nothing of its last try ever left. On an async route such a try is not counted.
+bool was_not_sent(const Record& record);
 
 // Accepted with 202 and out of attempts. Only a client's repeat or an operator takes it from here:
 // it is never reaped, and past its retention it expires at `never`.

@@ -36,6 +36,8 @@ class StoreTime {
   // were, or have gone on side by side for `steady_for` after a jump of `recover_max` at most. A
   // longer one, by which keys would expire long before their time, needs a restart.
   [[nodiscard]] bool trusted() const { return trusted_; }
+  // Not trusted, and not to be by waiting: unless a clock is set right, only a restart helps.
+  [[nodiscard]] bool needs_restart() const;
 
  private:
   void recover(BootTime answered);

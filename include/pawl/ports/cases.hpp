@@ -45,7 +45,7 @@ struct Case {
   CaseId id;
   std::string subject;   // the derived key
   std::string resource;  // the other name that an event may know it by; empty: none
-  std::string source;    // who is asked; empty: nobody
+  std::string source;    // who was named first under this fence; empty: nobody yet
   CaseState state = CaseState::open;
   int attempts = 0;
   int absent = 0;  // how often in a row it was not there, asked late enough
@@ -81,6 +81,7 @@ struct WebhookEvent {
   std::string source;
   std::string id;
   bool is_final = false;
+  bool declined = false;  // final, and nothing happened, whatever the response's status is
   Instant happened_at{};
   Instant received_at{};
   StoredResponse response;
@@ -105,6 +106,7 @@ struct ListedKey {
   std::string method;
   std::string path;
   int attempt = 1;
+  Fence fence;
   Instant created_at{};
   std::string last_error;
   std::optional<CaseState> state;  // of its case, where it has one under this fence

@@ -62,6 +62,9 @@ class Upkeep {
   virtual Result<Done> declare(const std::string& name, const std::string& value,
                                const AuditEntry& audit) = 0;
 
+  // The policies that records are kept under, each once, as they are stored (decode_policy).
+  virtual Result<std::vector<std::string>> stored_policies() = 0;
+
   // Neither completed nor expired: looks at so many keys.
   virtual Result<KeyPage> unsettled(const Scope& after_scope, const Key& after_key,
                                     std::size_t rows_max) = 0;

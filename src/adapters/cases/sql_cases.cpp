@@ -1,6 +1,7 @@
 #include "src/adapters/cases/sql_cases.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 
 #include "pawl/core/sha256.hpp"
@@ -12,7 +13,8 @@ constexpr const char* case_columns =
     "c.scope_id, c.idempotency_key, c.fence, c.subject, c.source, c.state, c.attempts, c.absent,"
     " c.next_at, c.opened_at, c.changed_at, c.last_result, c.resource, c.began_at";
 
-// A case about an earlier owner begins anew. One that was settled, and whose record is in doubt
+// A case about an earlier owner begins anew. Whoever was named first stays the one whose absence
+// counts, whoever is asked now. One that was settled, and whose record is in doubt
 // again under the same owner, goes on: its owner's own late word has put it there.
 constexpr const char* take_sql =
     "INSERT INTO pawl.cases AS c (scope_id, idempotency_key, fence, subject, source, state,"
@@ -24,7 +26,8 @@ constexpr const char* take_sql =
     " absent = CASE WHEN c.fence < excluded.fence OR c.state <> 'open' THEN 0 ELSE c.absent END,"
     " opened_at = CASE WHEN c.fence < excluded.fence THEN excluded.opened_at ELSE c.opened_at END,"
     " last_result = CASE WHEN c.fence < excluded.fence THEN '' ELSE c.last_result END,"
-    " fence = excluded.fence, subject = excluded.subject, source = excluded.source,"
+    " fence = excluded.fence, subject = excluded.subject, source ="
+    " CASE WHEN c.fence < excluded.fence OR c.source = '' THEN excluded.source ELSE c.source END,"
     " state = 'open', next_at = excluded.next_at, changed_at = excluded.changed_at,"
     " resource = excluded.resource, began_at = excluded.began_at"
     " WHERE c.fence < excluded.fence"
@@ -88,7 +91,9 @@ WebhookEvent event_of(const Sql::Row& row) {
   event.is_final = columns.number() != 0;
   event.happened_at = columns.time();
   event.received_at = columns.time();
-  event.response.status = columns.small();
+  const int code = columns.small();
+  event.declined = event.is_final && (code < 0 || code >= 400);
+  event.response.status = std::abs(code);
   event.response.headers = {{"Content-Type", columns.text()}};
   event.response.body = columns.text();
   event.applied_as = columns.text();
@@ -176,7 +181,10 @@ Cases::Result<bool> SqlCases::reopen(const Scope& scope, const Key& key, const C
   return !rows->empty();
 }
 
+// A decline whose answer has a success's status is kept with that status below zero.
 Cases::Result<bool> SqlCases::keep_event(const WebhookEvent& event) {
+  const bool hidden = event.declined && event.response.status < 400;
+  const int code = hidden ? -event.response.status : event.response.status;
   std::string type;
   if (const auto found = find_header(event.response.headers, "Content-Type")) type = *found;
   const Result<Sql::Rows> rows = together(
@@ -188,7 +196,7 @@ Cases::Result<bool> SqlCases::keep_event(const WebhookEvent& event) {
         "NOTHING"
         " RETURNING event_id",
         {event.subject, event.source, event.id, event.is_final ? "1" : "0",
-         micros(event.happened_at), micros(event.received_at), number(event.response.status), type,
+         micros(event.happened_at), micros(event.received_at), number(code), type,
          event.response.body.value_or(""), event.scope.text, event.key.text}}});
   if (!rows) return Unexpected{rows.error()};
   return !rows->empty();
@@ -347,7 +355,8 @@ Cases::Result<std::vector<ListedKey>> SqlCases::list_in(const std::string& statu
                                                         const std::string& condition,
                                                         std::size_t keys_max) {
   const Result<Sql::Rows> rows = sql_->run(
-      "SELECT k.scope_id, k.idempotency_key, k.status, k.route, k.method, k.path, k.attempt, " +
+      "SELECT k.scope_id, k.idempotency_key, k.status, k.route, k.method, k.path, k.attempt, "
+      "k.fence, " +
           sql_->micros("k.created_at") + ", k.last_error, c.state, c.attempts, c.last_result " +
           sql_->keys_in(status) +
           " LEFT JOIN pawl.cases c ON c.scope_id = k.scope_id"
@@ -367,6 +376,7 @@ Cases::Result<std::vector<ListedKey>> SqlCases::list_in(const std::string& statu
     key.method = columns.text();
     key.path = columns.text();
     key.attempt = columns.small();
+    key.fence.number = columns.number();
     key.created_at = columns.time();
     key.last_error = columns.text();
     key.state = from_text<CaseState>(columns.text());

@@ -102,6 +102,15 @@ Upkeep::Result<Done> SqlUpkeep::declare(const std::string& name, const std::stri
   return Done{};
 }
 
+Upkeep::Result<std::vector<std::string>> SqlUpkeep::stored_policies() {
+  const Result<Sql::Rows> rows =
+      sql_->run("SELECT DISTINCT CAST(k.policy AS text) FROM pawl.keys k", {});
+  if (!rows) return Unexpected{rows.error()};
+  std::vector<std::string> policies;
+  for (const Sql::Row& row : *rows) policies.push_back(text_at(row, 0));
+  return policies;
+}
+
 Upkeep::Result<KeyPage> SqlUpkeep::unsettled(const Scope& after_scope, const Key& after_key,
                                              std::size_t rows_max) {
   const Result<Sql::Rows> rows = sql_->run(

@@ -16,6 +16,7 @@ class SqlUpkeep final : public Upkeep {
   Result<std::optional<std::string>> fact(const std::string& name) override;
   Result<Done> declare(const std::string& name, const std::string& value,
                        const AuditEntry& audit) override;
+  Result<std::vector<std::string>> stored_policies() override;
   Result<KeyPage> unsettled(const Scope& after_scope, const Key& after_key,
                             std::size_t rows_max) override;
   Result<std::size_t> doubt_messages() override;

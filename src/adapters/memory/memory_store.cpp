@@ -4,6 +4,7 @@
 
 #include "pawl/core/check.hpp"
 #include "pawl/core/half_done.hpp"
+#include "pawl/core/mutant.hpp"
 #include "pawl/core/outcome.hpp"
 
 namespace pawl::memory {
@@ -26,6 +27,10 @@ Task<std::vector<StoreResult<Written>>> MemoryStore::insert_or_read(std::vector<
   for (Record& record : fresh) {
     check_writable(record);
     const Identity identity{record.scope, record.key};
+    if (unreadable_.contains(identity)) {
+      results.emplace_back(Unexpected{StoreError::unreadable});
+      continue;
+    }
     const auto [row, inserted] = records_.try_emplace(identity, record);
     const bool mine = inserted || is_own_write(row->second, record);
     results.emplace_back(Written{mine, share(row->second), clock_(), purge_epoch_});
@@ -39,6 +44,10 @@ Task<std::vector<StoreResult<Written>>> MemoryStore::replace(std::vector<Replace
   for (Replacement& change : batch) {
     check_writable(change.next);
     const auto row = records_.find({change.next.scope, change.next.key});
+    if (unreadable_.contains({change.next.scope, change.next.key})) {
+      results.emplace_back(Unexpected{StoreError::unreadable});
+      continue;
+    }
     if (row == records_.end()) {
       results.emplace_back(Written{false, nullptr, clock_(), purge_epoch_});
       continue;
@@ -58,7 +67,8 @@ Task<StoreResult<std::vector<bool>>> MemoryStore::erase(std::vector<Erasure> bat
   const std::lock_guard lock(mutex_);
   for (const Erasure& erasure : batch) {
     const auto row = records_.find({erasure.scope, erasure.key});
-    const bool matches = row != records_.end() && holds(erasure.expected, row->second);
+    const bool matches = row != records_.end() && holds(erasure.expected, row->second) &&
+                         !unreadable_.contains(row->first);
     if (matches) records_.erase(row);
     erased.push_back(matches);
   }
@@ -68,6 +78,7 @@ Task<StoreResult<std::vector<bool>>> MemoryStore::erase(std::vector<Erasure> bat
 Task<StoreResult<std::optional<Record>>> MemoryStore::find(Scope scope, Key key) {
   const std::lock_guard lock(mutex_);
   const auto row = records_.find({scope, key});
+  if (unreadable_.contains({scope, key})) co_return Unexpected{StoreError::unreadable};
   if (row == records_.end()) co_return std::optional<Record>{};
   co_return std::optional<Record>{row->second};
 }
@@ -84,6 +95,12 @@ bool MemoryStore::purge(const Scope& scope, const Key& key) {
   return true;
 }
 
+void MemoryStore::corrupt(const Scope& scope, const Key& key) {
+  const std::lock_guard lock(mutex_);
+  if (records_.contains({scope, key})) unreadable_.emplace(scope, key);
+}
+
+// Rows that cannot be read are stepped over: a page holds as many others as it can.
 template <class Condition, class Time>
 std::vector<Record> MemoryStore::page(const PassQuery& query, Condition condition,
                                       Time due_at) const {
@@ -93,8 +110,15 @@ std::vector<Record> MemoryStore::page(const PassQuery& query, Condition conditio
     if (condition(record) && due_at(record) <= query.now) rows.push_back(record);
   }
   std::ranges::stable_sort(rows, {}, due_at);
-  if (rows.size() > query.rows_max)
-    rows.erase(rows.begin() + std::ptrdiff_t(query.rows_max), rows.end());
+  const auto cut = [&] {
+    if (rows.size() > query.rows_max)
+      rows.erase(rows.begin() + std::ptrdiff_t(query.rows_max), rows.end());
+  };
+  if (mutant(Mutant::unreadable_rows_fill_pages)) cut();
+  std::erase_if(rows, [&](const Record& record) {
+    return unreadable_.contains({record.scope, record.key});
+  });
+  cut();
   return rows;
 }
 
@@ -149,6 +173,7 @@ Task<StoreResult<Done>> MemoryStore::keep_evidence(LateEvidence evidence) {
 void MemoryStore::put_back(std::vector<Record> records) {
   const std::lock_guard lock(mutex_);
   records_.clear();
+  unreadable_.clear();
   for (Record& record : records) {
     Identity identity{record.scope, record.key};
     records_.insert_or_assign(std::move(identity), std::move(record));

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "pawl/ports/store.hpp"
@@ -30,6 +31,8 @@ class MemoryStore final : public Store {
 
   // As an operator's purge: the record is forgotten, and every node is told.
   bool purge(const Scope& scope, const Key& key);
+  // From now on this row cannot be understood, whatever it was.
+  void corrupt(const Scope& scope, const Key& key);
   // Puts these in place of everything: a backup.
   void put_back(std::vector<Record> records);
 
@@ -47,6 +50,7 @@ class MemoryStore final : public Store {
   std::function<Instant()> clock_;
   mutable std::mutex mutex_;
   std::map<Identity, Record> records_;
+  std::set<Identity> unreadable_;
   std::int64_t purge_epoch_ = 1;
   std::vector<LateEvidence> evidence_;
   std::vector<std::pair<Key, AuditEntry>> audit_;

@@ -10,11 +10,11 @@ const std::vector<std::string> spellings{
     "//v1/payments", "/v1//payments", "/v1%2Fpayments", "/v1%2fpayments", "/v1/payments/",
     "/v1/payments;x=1", "/v1;x/payments", "/v1/payments//", "/v1/payments%2F", "/v1/payments%3Bx=1",
     "/v1/;x/payments", "/%2Fv1/payments",
+    // Where parameters are dropped before escapes are undone:
+    "/v1/payments;x=%2Fy", "/v1;a%2Fb/payments", "/v1/payments%3Bx%2Fy", "/;a%5Cb/v1/payments",
     // Behind a hop that decodes them once more, or makes a request line of what it has decoded.
     "/v1/payments%3fx=1", "/v1/payments%23", "/v1/payments%20", "/v1/payments%252F",
-    "/v1%252Fpayments", "/v1/%2570ayments", "/v1/x/%252e%252e/payments", "/v1/x/..%3b/payments",
-    // Where parameters are dropped before escapes are undone:
-    "/v1/payments;x=%2Fy", "/v1;a%2Fb/payments", "/v1/payments%3Bx%2Fy", "/;a%5Cb/v1/payments"};
+    "/v1%252Fpayments", "/v1/%2570ayments", "/v1/x/%252e%252e/payments", "/v1/x/..%3b/payments"};
 
 class Aliases : public OwnGateway {
  protected:
@@ -72,7 +72,7 @@ TEST_F(Aliases, OfOnePathAreNotOneRequest) {
 TEST_F(Aliases, OfOurOwnPathsAreNotForwarded) {
   start();
   for (const std::string path : {"//_pawl/v1/policy", "/_pawl%2Fv1/policy", "/%5Fpawl/v1/policy",
-                                 "/;a%2Fb/_pawl/v1/policy", "/_pawl%252Fv1/policy"}) {
+                                 "/_pawl%252Fv1/policy", "/;a%2Fb/_pawl/v1/policy"}) {
     EXPECT_EQ(testing::get(gateway().port(), path).status, 400) << path;
   }
   EXPECT_EQ(upstream.count(), 0U);

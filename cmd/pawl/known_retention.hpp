@@ -1,0 +1,22 @@
+// For how long a key of a store may live, as far as anything says.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "pawl/core/expected.hpp"
+#include "pawl/core/time.hpp"
+#include "pawl/ports/upkeep.hpp"
+#include "src/config/config.hpp"
+
+namespace pawl::cmd {
+
+// The longest life of a key under that configuration. A tombstone refuses for longer than an answer
+// is kept.
+Duration retention_in(const config::Config& config);
+
+// The longest that the store itself knows of: the rule by which its nodes made keys, the rules
+// before it, the policies of the records that it holds. Nothing where it knows of none.
+Expected<std::optional<Duration>, std::string> retention_known_to(Upkeep& upkeep, Instant now);
+
+}  // namespace pawl::cmd

@@ -1,0 +1,91 @@
+#include "src/config/source_asking.hpp"
+
+#include <algorithm>
+
+#include "src/config/values.hpp"
+
+namespace pawl::config {
+namespace {
+
+bool mentions(const Source& source, std::string_view name) {
+  return reconcile::mentions(source.target, name);
+}
+
+bool believes_absence(const Source& source) {
+  return std::ranges::any_of(source.rules, [](const reconcile::Rule& rule) {
+    return rule.then == reconcile::Then::absent;
+  });
+}
+
+// The source of that name, if it is asked and its "never seen" releases.
+const Source* releasing(const Config& config, std::string_view name) {
+  const auto found = std::ranges::find(config.sources, name, &Source::name);
+  if (name.empty() || found == config.sources.end() || !believes_absence(*found)) return nullptr;
+  return &*found;
+}
+
+constexpr std::string_view twice =
+    ": its provider has never seen that one, would say so, and what was done would be done again; ";
+
+void check_route(const Config& config, const RoutePolicy& policy, const Node& table,
+                 std::string_view what, Findings& findings) {
+  const Source* const source = releasing(config, policy.reconcile);
+  if (source == nullptr || policy.key == KeyRequirement::off) return;
+  const bool derived = policy.forward_key == ForwardKey::derived;
+  const bool right = mentions(*source, derived ? "derived_key" : "key");
+  const bool wrong = mentions(*source, derived ? "key" : "derived_key");
+  if (right || !wrong) return;
+  const Node* const node = table.find("reconcile");
+  const std::string opening = "[[source]] " + quote(source->name) + " is asked by ";
+  findings.error(node == nullptr ? table.at : node->at,
+                 derived
+                     ? opening + "{key}, and " + std::string(what) +
+                           " forwards the derived key (forward_key = \"derived\")" +
+                           std::string(twice) + "ask by {derived_key}"
+                     : opening + "{derived_key}, and " + std::string(what) +
+                           " forwards the client's key (forward_key = \"same\")" +
+                           std::string(twice) + "ask by {key}, or set forward_key = \"derived\"");
+}
+
+void check_destination(const Config& config, const Destination& to, const Node& table,
+                       Findings& findings) {
+  const Source* const source = releasing(config, to.reconcile);
+  if (source == nullptr || !mentions(*source, "key") || mentions(*source, "derived_key")) return;
+  const Node* const node = table.find("reconcile");
+  findings.error(node == nullptr ? table.at : node->at,
+                 "[[source]] " + quote(source->name) +
+                     " is asked by {key}, and the outbox sends a derived key of its own" +
+                     std::string(twice) + "ask by {derived_key}");
+}
+
+// The tables of a list, where every one of them was read.
+const std::vector<Node>* tables_of(const Node& document, std::string_view name, std::size_t read) {
+  const Node* const list = document.find(name);
+  const bool all = list != nullptr && list->kind == Kind::array && list->items.size() == read;
+  return all ? &list->items : nullptr;
+}
+
+}  // namespace
+
+void check_asked_keys(const Node& document, const Config& config, Findings& findings) {
+  if (const Node* table = document.find("policy"); table != nullptr && table->kind == Kind::table) {
+    check_route(config, config.policy, *table, "[policy]", findings);
+  }
+  if (const auto* tables = tables_of(document, "route", config.routes.size())) {
+    for (std::size_t i = 0; i < tables->size(); ++i) {
+      const Route& route = config.routes[i];
+      check_route(config, route.policy, (*tables)[i], "route " + quote(route.name), findings);
+    }
+  }
+  if (const auto* tables = tables_of(document, "destination", config.destinations.size())) {
+    for (std::size_t i = 0; i < tables->size(); ++i) {
+      check_destination(config, config.destinations[i], (*tables)[i], findings);
+    }
+  }
+}
+
+bool asks_by_derived_key(const Source& source) {
+  return mentions(source, "derived_key") && !mentions(source, "key");
+}
+
+}  // namespace pawl::config

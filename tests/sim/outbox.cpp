@@ -1,0 +1,102 @@
+#include "tests/sim/outbox.hpp"
+
+#include "src/libpawl/derived_key.hpp"
+
+namespace pawl::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* destination = "receipts";
+// A destination remembers what it says, and as much longer as clocks may differ.
+constexpr Duration window_slack = 3s;
+
+}  // namespace
+
+Outbox::Outbox(Outside& outside) : outside_(outside) {
+  Stream stream(outside.seed, "outbox");
+  constexpr std::array<Duration, 3> windows{20s, 60s, 600s};
+  rules_.dedupes = !stream.one_in(3);
+  rules_.dedupe_window = stream.pick(windows);
+  rules_.timeout = 5s;
+  rules_.max_attempts = 8;
+  rules_.backoff_min = 1s;
+  rules_.backoff_max = 10s;
+}
+
+// As pawl.enqueue does it: the same promise made again is the same row.
+void Outbox::enqueue(const Record& held, const std::string& body) {
+  const Identity identity{held.scope, held.key};
+  const std::string derived =
+      detail::outbox_key(held.scope, held.key, destination, "", held.created_at);
+  const std::string name = text_of(identity) + " of life " +
+                           std::to_string(outside_.judge.life_of(identity, held.fence));
+  messages_.push_back({identity, name, derived});
+  outside_.judge.promised(name, identity);
+  if (!name_of_.emplace(derived, name).second) return;
+  OutboxRow row;
+  row.scope = held.scope;
+  row.key = held.key;
+  row.id = derived.substr(0, 8);
+  row.destination = destination;
+  row.derived_key = derived;
+  row.body = body;
+  row.created_at = row.next_attempt_at = outside_.server.clock();
+  rows_.emplace(derived, std::move(row));
+}
+
+std::vector<OutboxRow> Outbox::claim(const std::string& owner, Duration lease, std::size_t rows_max,
+                                     bool in_doubt) {
+  const Instant now = outside_.server.clock();
+  std::vector<OutboxRow> claimed;
+  for (auto& [derived, row] : rows_) {
+    const bool open = row.status == OutboxStatus::pending || row.status == OutboxStatus::sending;
+    const bool wanted = in_doubt ? row.status == OutboxStatus::unknown : open;
+    const bool free = row.next_attempt_at <= now && (!row.locked_until || *row.locked_until <= now);
+    if (!wanted || !free || claimed.size() == rows_max) continue;
+    row.owner = owner;
+    row.locked_until = row.next_attempt_at = now + lease;
+    claimed.push_back(row);
+  }
+  return claimed;
+}
+
+bool Outbox::write(const OutboxRow& next, bool needs_lease) {
+  OutboxRow& row = rows_.at(next.derived_key);
+  const bool held = row.locked_until && *row.locked_until > outside_.server.clock();
+  if (row.owner != next.owner || (needs_lease && !held)) return false;
+  row = next;
+  return true;
+}
+
+void Outbox::act(const OutboxRow& row) {
+  const Duration now = outside_.scheduler.now();
+  const auto done = acted_.find(row.derived_key);
+  const bool remembered = rules_.dedupes && done != acted_.end() &&
+                          now < done->second + rules_.dedupe_window + window_slack;
+  if (remembered) return;
+  acted_[row.derived_key] = now;
+  const std::string& name = name_of_.at(row.derived_key);
+  if (outside_.history.wanted()) outside_.history.add(now, "receipts", name + " is RECEIVED");
+  if (is_judged()) outside_.judge.delivered(name, {row.scope, row.key});
+}
+
+bool Outbox::has(const OutboxRow& row, Duration when) const {
+  const auto done = acted_.find(row.derived_key);
+  return done != acted_.end() && done->second <= when;
+}
+
+// The outbox goes by the store's clock alone, and does not notice that it jumped.
+bool Outbox::is_judged() const { return !outside_.server.ever_jumped(); }
+
+void Outbox::report(Judge& judge) const {
+  if (!is_judged()) return;
+  for (const Message& message : messages_) {
+    const bool own = name_of_.at(message.derived_key) == message.name;
+    const std::string_view how =
+        own ? to_text(rows_.at(message.derived_key).status) : std::string_view();
+    judge.message_ended(message.name, message.identity, how);
+  }
+}
+
+}  // namespace pawl::sim
