@@ -207,8 +207,8 @@ void announce(gateway::RequestLog& log, const config::Read& read, const StoreSta
   if (!addresses.listen.empty() && !config.caller.from) {
     log.say("warning",
             "no caller was chosen ([caller] from): callers are not told apart, and a key belongs "
-            "to the credentials (Authorization, Cookie, X-Api-Key, ...) that used it first; other credentials get "
-            "409. Choose one, or \"single\" if all callers are one tenant");
+            "to the credentials (Authorization, Cookie, X-Api-Key, ...) that used it first; other "
+            "credentials get 409. Choose one, or \"single\" if all callers are one tenant");
   }
   if (store.is_new && store.is_relative) {
     log.say("warning",

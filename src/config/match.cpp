@@ -67,8 +67,8 @@ std::string check_path(std::string_view path) {
   if (!others || std::ranges::any_of(*others, [&](const std::string& other) {
         return other.size() < canonical_path(path).size();
       })) {
-    return "its path must not have an escaped ?, # or blank, nor an escape that is escaped itself: "
-           "some upstreams take them for the end of a path";
+    return "its path must not have an escaped ?, # or blank, an escaped slash after a ;, nor an "
+           "escape that is escaped itself: upstreams disagree about where such a path ends";
   }
   const std::string canonical = canonical_path(path);
   if (canonical == "/_pawl" || canonical.starts_with("/_pawl/"))
