@@ -1,6 +1,8 @@
 // Fails every store call in turn, in every way a store can fail, and asks how often money moved.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "src/engine/orphans.hpp"
 #include "src/engine/world_for_tests.hpp"
 
@@ -156,6 +158,22 @@ TEST(Faults, AReservationThatIsKnownToBeThereAndCannotBeUsedIsReleasedToo) {
   const StoreResult<std::optional<Record>> found = run(store.find(request.scope, request.key));
   ASSERT_TRUE(found && *found);
   EXPECT_EQ(status_of(**found), Status::failed_retryable);
+}
+
+// Of more than a pass looks for, those whose write is lost for good must not keep the others
+// waiting.
+TEST(Faults, EveryReservationInDoubtIsLookedForInItsTurn) {
+  Orphans orphans;
+  const BootTime start{};
+  for (const char* owner : {"owner-1", "owner-2", "owner-3"}) {
+    orphans.remember({.scope = {}, .key = {}, .owner = {owner}, .forget_at = start + 1h});
+  }
+  std::set<Owner> asked;
+  for (int pass = 0; pass < 3; ++pass) {
+    const BootTime now = start + pass * Orphans::pause_max;
+    for (const Orphan& orphan : orphans.due(now, 1)) asked.insert(orphan.owner);
+  }
+  EXPECT_EQ(asked.size(), 3);
 }
 
 TEST(Faults, ATakeoverThatArrivesLateIsReleasedToo) {

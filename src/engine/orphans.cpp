@@ -35,19 +35,24 @@ std::size_t Orphans::size() const {
 
 std::vector<Orphan> Orphans::due(BootTime now, std::size_t count) {
   const std::lock_guard lock(mutex_);
-  std::vector<Orphan> chosen;
-  for (Place place = list_.begin(); place != list_.end() && chosen.size() < count;) {
+  std::vector<Place> waiting;
+  for (Place place = list_.begin(); place != list_.end();) {
     if (place->forget_at <= now) {
       by_owner_.erase(place->owner.text);
       place = list_.erase(place);
       continue;
     }
-    if (place->ask_at <= now) {
-      place->pause = std::clamp(place->pause * 2, pause_first, pause_max);
-      place->ask_at = now + place->pause;
-      chosen.push_back(*place);
-    }
+    if (place->ask_at <= now) waiting.push_back(place);
     ++place;
+  }
+  // Those that have waited longest: what never arrives must not keep the others from their turn.
+  std::ranges::stable_sort(waiting, {}, [](Place place) { return place->ask_at; });
+  if (waiting.size() > count) waiting.resize(count);
+  std::vector<Orphan> chosen;
+  for (const Place place : waiting) {
+    place->pause = std::clamp(place->pause * 2, pause_first, pause_max);
+    place->ask_at = now + place->pause;
+    chosen.push_back(*place);
   }
   return chosen;
 }

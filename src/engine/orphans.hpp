@@ -35,7 +35,7 @@ class Orphans {
   [[nodiscard]] bool contains(const Owner& owner) const;
   [[nodiscard]] std::size_t size() const;
 
-  // Those that are to be looked for now, `count` at most. They stay in the list, due again later;
+  // Those that are to be looked for now, `count` at most, longest due first. They stay in the list, due again later;
   // what is past its retention is dropped.
   std::vector<Orphan> due(BootTime now, std::size_t count);
 

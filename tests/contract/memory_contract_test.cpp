@@ -27,6 +27,11 @@ class MemoryHarness final : public testing::StoreHarness {
 
   bool purge(const Record& row) override { return store_->purge(row.scope, row.key); }
 
+  bool spoil_records() override {
+    for (const Record& row : store_->records()) store_->corrupt(row.scope, row.key);
+    return true;
+  }
+
  private:
   std::shared_ptr<memory::MemoryStore> store_ = std::make_shared<memory::MemoryStore>(wall_time);
 };

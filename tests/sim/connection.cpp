@@ -139,11 +139,15 @@ Task<Rows> Connection::insert_or_read(std::vector<Record> fresh) {
   if (history_.wanted())
     what = "asks to insert " + names(fresh.front()) + " for " + fresh.front().owner.text;
   const bool unreadable = chaos_.strikes(Fault::store_row_unreadable, stream_);
-  // A statement that found its row taken writes nothing, however late its commit comes.
-  const bool taken = server_.has({fresh.front().scope, fresh.front().key});
-  std::function<Rows()> apply = [&server = server_, unreadable, taken, asked = scheduler_.now(),
-                                 &scheduler = scheduler_, fresh = std::move(fresh)] {
-    if (taken && scheduler.now() - asked > hung_after) {
+  // A statement that found its row taken writes nothing, however late its commit comes; and while
+  // it waits for its commit nobody else can insert that row.
+  const Identity first{fresh.front().scope, fresh.front().key};
+  const bool taken = server_.has(first);
+  std::function<Rows()> apply = [&server = server_, unreadable, first, taken,
+                                 asked = scheduler_.now(), &scheduler = scheduler_,
+                                 fresh = std::move(fresh)] {
+    const bool gone_by = taken || server.changed_since(first, asked);
+    if (gone_by && scheduler.now() - asked > hung_after) {
       return Rows(fresh.size(), StoreResult<Written>(Unexpected{StoreError::contended}));
     }
     Rows shown = server.insert_or_read(fresh);

@@ -90,6 +90,7 @@ void Server::saw(const Record& record) {
     if (!record.last_error.empty()) line += " (" + record.last_error + ")";
     history_.add(scheduler_.now(), "store", line);
   }
+  if (judge_.row(identity) != record) changed_at_[identity] = scheduler_.now();
   judge_.row_changed(identity, record, honest());
 }
 

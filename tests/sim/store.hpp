@@ -65,6 +65,10 @@ class Server {
   void restore(const std::vector<Record>& rows);
 
   [[nodiscard]] bool has(const Identity& identity) { return judge_.row(identity).has_value(); }
+  [[nodiscard]] bool changed_since(const Identity& identity, Duration when) const {
+    const auto changed = changed_at_.find(identity);
+    return changed != changed_at_.end() && changed->second >= when;
+  }
 
   // An operator forgets a completed record; false where there is none.
   bool purge(const Identity& identity);
@@ -93,6 +97,7 @@ class Server {
   Duration down_until_{0};
   std::uint64_t epoch_ = 0;
   std::vector<std::function<void()>> survivors_;
+  std::map<Identity, Duration> changed_at_;
   memory::MemoryStore truth_;
   boost::asio::io_context context_{1};
 };

@@ -91,8 +91,14 @@ Task<StoreResult<StoreClock>> MemoryStore::time() {
 bool MemoryStore::purge(const Scope& scope, const Key& key) {
   const std::lock_guard lock(mutex_);
   if (records_.erase({scope, key}) == 0) return false;
+  unreadable_.erase({scope, key});
   ++purge_epoch_;
   return true;
+}
+
+std::size_t MemoryStore::unreadable_rows() const {
+  const std::lock_guard lock(mutex_);
+  return unreadable_.size();
 }
 
 void MemoryStore::corrupt(const Scope& scope, const Key& key) {

@@ -28,6 +28,7 @@ class MemoryStore final : public Store {
   Task<StoreResult<std::vector<Record>>> pending(PassQuery query) override;
   Task<StoreResult<std::size_t>> count_active(Scope scope, std::size_t up_to) override;
   Task<StoreResult<Done>> keep_evidence(LateEvidence evidence) override;
+  [[nodiscard]] std::size_t unreadable_rows() const override;
 
   // As an operator's purge: the record is forgotten, and every node is told.
   bool purge(const Scope& scope, const Key& key);
