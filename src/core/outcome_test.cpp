@@ -230,9 +230,11 @@ TEST(Settled, WhatNeverLeftIsNoAttemptAndEndsByExpiry) {
   Record held = an_async_record();
   held.policy.max_attempts = 1;
   const Instant accepted_until = held.expires_at;
+  SettleOptions options;
+  options.try_again_in = 7s;
   for (int i = 1; i <= 100; ++i) {
     const Instant now = some_time() + i * 1min;
-    held = settled(held, NotSent{"connection refused"}, now, {.try_again_in = 7s});
+    held = settled(held, NotSent{"connection refused"}, now, options);
     ASSERT_EQ(held.state, State(Pending{now + 7s}));
     ASSERT_EQ(held.attempt, 1);
     ASSERT_EQ(held.expires_at, accepted_until);
