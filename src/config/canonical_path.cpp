@@ -16,7 +16,9 @@ bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-std::string unescaped_once(std::string_view path) {
+enum class Backslash { slash, itself };
+
+std::string unescaped_once(std::string_view path, Backslash backslash) {
   std::string out;
   out.reserve(path.size());
   for (std::size_t i = 0; i < path.size(); ++i) {
@@ -29,7 +31,7 @@ std::string unescaped_once(std::string_view path) {
         i += 2;
       }
     }
-    out += c == '\\' ? '/' : c;
+    out += c == '\\' && backslash == Backslash::slash ? '/' : c;
   }
   return out;
 }
@@ -43,34 +45,71 @@ std::string_view next_segment(std::string_view& rest) {
   return segment;
 }
 
-// A path without escapes: parameters and empty segments dropped.
-std::string without_parameters(std::string_view read) {
+enum class Parameters { kept, dropped };
+
+// A path without escapes: empty segments dropped.
+std::string joined(std::string_view read, Parameters parameters) {
   std::string canonical;
   canonical.reserve(read.size());
   std::size_t at = 0;
   while (at < read.size()) {
     const std::size_t end = std::min(read.find('/', at), read.size());
     std::string_view segment = read.substr(at, end - at);
-    segment = segment.substr(0, segment.find(';'));
+    if (parameters == Parameters::dropped) segment = segment.substr(0, segment.find(';'));
     if (!segment.empty()) canonical.append("/").append(segment);
     at = end + 1;
   }
   return canonical.empty() ? "/" : canonical;
 }
 
+// Each segment by itself: an escaped slash in a parameter ends neither.
+std::string by_segment(std::string_view path, Backslash backslash, Parameters escaped_ones) {
+  std::string read;
+  while (path.starts_with('/')) {
+    std::string_view segment = next_segment(path);
+    segment = segment.substr(0, segment.find(';'));
+    std::string name = unescaped_once(segment, backslash);
+    if (escaped_ones == Parameters::dropped) name.resize(std::min(name.find(';'), name.size()));
+    read.append("/").append(name);
+  }
+  return joined(read, Parameters::kept);
+}
+
+PathPattern pattern_of(std::string_view route_path, Backslash backslash, Parameters parameters) {
+  PathPattern pattern;
+  while (!route_path.empty()) {
+    const std::string_view segment = next_segment(route_path);
+    if (segment == "*" && route_path.empty()) {
+      pattern.any_rest = true;
+    } else if (is_variable(segment)) {
+      pattern.segments.emplace_back(std::nullopt);
+    } else {
+      const std::string literals = joined(unescaped_once(segment, backslash), parameters);
+      std::string_view rest = literals == "/" ? std::string_view() : std::string_view(literals);
+      while (!rest.empty()) pattern.segments.emplace_back(next_segment(rest));
+    }
+  }
+  return pattern;
+}
+
 }  // namespace
 
 std::string canonical_path(std::string_view path) {
-  return without_parameters(unescaped_once(path));
+  return joined(unescaped_once(path, Backslash::slash), Parameters::dropped);
 }
 
-std::string canonical_path_of_servlets(std::string_view path) {
-  std::string read;
-  while (path.starts_with('/')) {
-    const std::string segment = unescaped_once(next_segment(path));
-    read.append("/").append(segment, 0, segment.find(';'));
+std::vector<std::string> readings_of(std::string_view path) {
+  std::vector<std::string> all{canonical_path(path)};
+  if (path.find_first_of("%;\\") == std::string_view::npos) return all;
+  for (const Backslash backslash : {Backslash::slash, Backslash::itself}) {
+    for (const Parameters parameters : {Parameters::kept, Parameters::dropped}) {
+      all.push_back(joined(unescaped_once(path, backslash), parameters));
+      all.push_back(by_segment(path, backslash, parameters));
+    }
   }
-  return without_parameters(read);
+  const auto same = [&](const std::string& reading) { return reading == all.front(); };
+  if (std::ranges::all_of(all, same)) all.resize(1);
+  return all;
 }
 
 bool is_plainly_canonical(std::string_view path) {
@@ -80,31 +119,22 @@ bool is_plainly_canonical(std::string_view path) {
 }
 
 PathPattern canonical_pattern(std::string_view route_path) {
-  PathPattern pattern;
-  while (!route_path.empty()) {
-    const std::string_view segment = next_segment(route_path);
-    if (segment == "*" && route_path.empty()) {
-      pattern.any_rest = true;
-    } else if (is_variable(segment)) {
-      pattern.segments.emplace_back(std::nullopt);
-    } else {
-      const std::string literals = canonical_path(segment);
-      std::string_view rest = literals == "/" ? std::string_view() : std::string_view(literals);
-      while (!rest.empty()) pattern.segments.emplace_back(next_segment(rest));
-    }
-  }
-  return pattern;
+  return pattern_of(route_path, Backslash::slash, Parameters::dropped);
 }
 
-bool fits(const PathPattern& pattern, std::string_view canonical) {
-  if (canonical == "/") return pattern.segments.empty();
+PathPattern literal_pattern(std::string_view route_path) {
+  return pattern_of(route_path, Backslash::itself, Parameters::kept);
+}
+
+bool fits(const PathPattern& pattern, std::string_view reading) {
+  if (reading == "/") return pattern.segments.empty();
   for (const std::optional<std::string>& wanted : pattern.segments) {
-    if (canonical.empty()) return false;
-    const std::string_view segment = next_segment(canonical);
+    if (reading.empty()) return false;
+    const std::string_view segment = next_segment(reading);
     if (wanted && segment != *wanted) return false;
   }
   const bool all = pattern.any_rest && pattern.segments.empty();
-  return all || (pattern.any_rest ? !canonical.empty() : canonical.empty());
+  return all || (pattern.any_rest ? !reading.empty() : reading.empty());
 }
 
 bool is_variable(std::string_view segment) {

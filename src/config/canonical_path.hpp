@@ -16,9 +16,11 @@ namespace pawl::config {
 // parameters and empty segments dropped. "/" for the root; starts with '/' always.
 std::string canonical_path(std::string_view path);
 
-// The same as servers read it that drop parameters before they undo escapes: for them an escaped
-// slash in a parameter is none. "/v1/pay;a=%2Fb" is "/v1/pay", and "/v1/pay/b" for the others.
-std::string canonical_path_of_servlets(std::string_view path);
+// The path as servers read it that differ in whether a backslash is a slash, and in whether they
+// keep parameters or drop them, before or after they undo escapes: "/v1/pay;a=%2Fb" is "/v1/pay"
+// for some, "/v1/pay/b" and "/v1/pay;a=/b" for others. The first one is `canonical_path`; where all
+// read it alike it is the only one.
+std::vector<std::string> readings_of(std::string_view path);
 
 // True where `canonical_path` would change nothing; may be false there too.
 bool is_plainly_canonical(std::string_view path);
@@ -29,9 +31,11 @@ struct PathPattern {
   bool any_rest = false;                             // ends in "*"
 };
 PathPattern canonical_pattern(std::string_view route_path);
+// The same for readings that keep parameters and backslashes: the route has them as it is written.
+PathPattern literal_pattern(std::string_view route_path);
 
-// `canonical`: what canonical_path gave.
-bool fits(const PathPattern& pattern, std::string_view canonical);
+// `reading`: what canonical_path or readings_of gave.
+bool fits(const PathPattern& pattern, std::string_view reading);
 
 // "{name}"
 bool is_variable(std::string_view segment);

@@ -160,8 +160,9 @@ std::optional<ProblemDetails> Gateway::check_message(const Passage& passage, boo
   if (head.path.starts_with(own_prefix)) return std::nullopt;
   const bool reads = changes_nothing(head.method);
   if ((!disputed || reads) && config::is_plainly_canonical(head.path)) return std::nullopt;
-  const bool is_ours = config::canonical_path(head.path).starts_with(own_prefix) ||
-                       config::canonical_path_of_servlets(head.path).starts_with(own_prefix);
+  const std::vector<std::string> readings = config::readings_of(head.path);
+  const bool is_ours = std::ranges::any_of(
+      readings, [](const std::string& reading) { return reading.starts_with(own_prefix); });
   if ((disputed && !reads) || is_ours) {
     return ProblemDetails{Problem::bad_request,
                           "The path is another spelling of one that has rules of its own: send it "
