@@ -12,14 +12,16 @@ int hex_value(char c) {
   return -1;
 }
 
-// Where a request line that is made of a decoded path would end it.
-constexpr std::string_view path_ends{"?# \t\r\n\0", 7};
-
 bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-std::string unescaped_once(std::string_view path) {
+// Where a request line that is made of a decoded path would end it.
+constexpr std::string_view path_ends{"?# \t\r\n\0", 7};
+
+enum class Backslash { slash, itself };
+
+std::string unescaped_once(std::string_view path, Backslash backslash) {
   std::string out;
   out.reserve(path.size());
   for (std::size_t i = 0; i < path.size(); ++i) {
@@ -32,7 +34,7 @@ std::string unescaped_once(std::string_view path) {
         i += 2;
       }
     }
-    out += c == '\\' ? '/' : c;
+    out += c == '\\' && backslash == Backslash::slash ? '/' : c;
   }
   return out;
 }
@@ -46,15 +48,17 @@ std::string_view next_segment(std::string_view& rest) {
   return segment;
 }
 
-// Parameters and empty segments dropped, dot segments resolved.
-std::string resolved(std::string_view read) {
+enum class Parameters { kept, dropped };
+
+// A path without escapes: empty segments dropped, dot segments resolved.
+std::string joined(std::string_view read, Parameters parameters) {
   std::string canonical;
   canonical.reserve(read.size());
   std::size_t at = 0;
   while (at < read.size()) {
     const std::size_t end = std::min(read.find('/', at), read.size());
     std::string_view segment = read.substr(at, end - at);
-    segment = segment.substr(0, segment.find(';'));
+    if (parameters == Parameters::dropped) segment = segment.substr(0, segment.find(';'));
     if (segment == "..") {
       const std::size_t parent = canonical.rfind('/');
       canonical.resize(parent == std::string::npos ? 0 : parent);
@@ -66,59 +70,20 @@ std::string resolved(std::string_view read) {
   return canonical.empty() ? "/" : canonical;
 }
 
-// For a server that drops parameters before it undoes escapes.
-std::string without_parameters(std::string_view path) {
+// Each segment by itself: an escaped slash in a parameter ends neither.
+std::string by_segment(std::string_view path, Backslash backslash, Parameters escaped_ones) {
   std::string read;
   while (path.starts_with('/')) {
-    const std::string segment = unescaped_once(next_segment(path));
-    read.append("/").append(segment, 0, segment.find(';'));
+    std::string_view segment = next_segment(path);
+    segment = segment.substr(0, segment.find(';'));
+    std::string name = unescaped_once(segment, backslash);
+    if (escaped_ones == Parameters::dropped) name.resize(std::min(name.find(';'), name.size()));
+    read.append("/").append(name);
   }
-  return read;
+  return joined(read, Parameters::kept);
 }
 
-}  // namespace
-
-std::string canonical_path(std::string_view path) { return resolved(unescaped_once(path)); }
-
-std::string canonical_path_of_servlets(std::string_view path) {
-  return resolved(without_parameters(path));
-}
-
-std::optional<std::vector<std::string>> other_readings(std::string_view path) {
-  constexpr int levels_max = 8;
-  std::vector<std::string> others;
-  const std::string canonical = canonical_path(path);
-  const auto add = [&](std::string_view text) {
-    std::string other = resolved(text);
-    if (other == canonical || std::ranges::find(others, other) != others.end()) return;
-    others.push_back(std::move(other));
-  };
-  std::string before(path);
-  for (int level = 0; level < levels_max; ++level) {
-    std::string read = unescaped_once(before);
-    if (level > 0 && read == before) return others;
-    add(read);
-    add(std::string_view(read).substr(0, read.find_first_of(path_ends)));
-    add(without_parameters(before));
-    before = std::move(read);
-  }
-  return std::nullopt;
-}
-
-bool may_be_under(std::string_view path, std::string_view prefix) {
-  const auto under = [prefix](std::string_view reading) { return reading.starts_with(prefix); };
-  if (under(canonical_path(path))) return true;
-  const std::optional<std::vector<std::string>> others = other_readings(path);
-  return !others || std::ranges::any_of(*others, under);
-}
-
-bool is_plainly_canonical(std::string_view path) {
-  return path == "/" || (path.find_first_of("%;\\") == std::string_view::npos &&
-                         path.starts_with('/') && path.find("//") == std::string_view::npos &&
-                         path.find("/.") == std::string_view::npos && !path.ends_with('/'));
-}
-
-PathPattern canonical_pattern(std::string_view route_path) {
+PathPattern pattern_of(std::string_view route_path, Backslash backslash, Parameters parameters) {
   PathPattern pattern;
   while (!route_path.empty()) {
     const std::string_view segment = next_segment(route_path);
@@ -127,7 +92,7 @@ PathPattern canonical_pattern(std::string_view route_path) {
     } else if (is_variable(segment)) {
       pattern.segments.emplace_back(std::nullopt);
     } else {
-      const std::string literals = canonical_path(segment);
+      const std::string literals = joined(unescaped_once(segment, backslash), parameters);
       std::string_view rest = literals == "/" ? std::string_view() : std::string_view(literals);
       while (!rest.empty()) pattern.segments.emplace_back(next_segment(rest));
     }
@@ -135,15 +100,67 @@ PathPattern canonical_pattern(std::string_view route_path) {
   return pattern;
 }
 
-bool fits(const PathPattern& pattern, std::string_view canonical) {
-  if (canonical == "/") return pattern.segments.empty();
+}  // namespace
+
+std::string canonical_path(std::string_view path) {
+  return joined(unescaped_once(path, Backslash::slash), Parameters::dropped);
+}
+
+std::optional<std::vector<std::string>> readings_of(std::string_view path) {
+  constexpr int levels_max = 8;
+  std::vector<std::string> all{canonical_path(path)};
+  if (path.find_first_of("%;\\") == std::string_view::npos) return all;
+  const auto add = [&](std::string reading) {
+    if (std::ranges::find(all, reading) == all.end()) all.push_back(std::move(reading));
+  };
+  std::string sent(path);
+  for (int level = 0; level < levels_max; ++level) {
+    for (const Backslash backslash : {Backslash::slash, Backslash::itself}) {
+      const std::string read = unescaped_once(sent, backslash);
+      const std::string_view cut = std::string_view(read).substr(0, read.find_first_of(path_ends));
+      for (const Parameters parameters : {Parameters::kept, Parameters::dropped}) {
+        add(joined(read, parameters));
+        add(joined(cut, parameters));
+        add(by_segment(sent, backslash, parameters));
+      }
+    }
+    std::string again = unescaped_once(sent, Backslash::itself);
+    if (again == sent) return all;
+    sent = std::move(again);
+  }
+  return std::nullopt;
+}
+
+bool may_be_under(std::string_view path, std::string_view prefix) {
+  const std::optional<std::vector<std::string>> readings = readings_of(path);
+  return !readings || std::ranges::any_of(*readings, [&](const std::string& reading) {
+    return reading.starts_with(prefix);
+  });
+}
+
+bool is_plainly_canonical(std::string_view path) {
+  return path == "/" ||
+         (path.find_first_of("%;\\") == std::string_view::npos && path.starts_with('/') &&
+          path.find("//") == std::string_view::npos && !path.ends_with('/'));
+}
+
+PathPattern canonical_pattern(std::string_view route_path) {
+  return pattern_of(route_path, Backslash::slash, Parameters::dropped);
+}
+
+PathPattern literal_pattern(std::string_view route_path) {
+  return pattern_of(route_path, Backslash::itself, Parameters::kept);
+}
+
+bool fits(const PathPattern& pattern, std::string_view reading) {
+  if (reading == "/") return pattern.segments.empty();
   for (const std::optional<std::string>& wanted : pattern.segments) {
-    if (canonical.empty()) return false;
-    const std::string_view segment = next_segment(canonical);
+    if (reading.empty()) return false;
+    const std::string_view segment = next_segment(reading);
     if (wanted && segment != *wanted) return false;
   }
   const bool all = pattern.any_rest && pattern.segments.empty();
-  return all || (pattern.any_rest ? !canonical.empty() : canonical.empty());
+  return all || (pattern.any_rest ? !reading.empty() : reading.empty());
 }
 
 bool is_variable(std::string_view segment) {

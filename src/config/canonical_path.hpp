@@ -17,14 +17,13 @@ namespace pawl::config {
 // "/" for the root; starts with '/' always.
 std::string canonical_path(std::string_view path);
 
-// The same as servers read it that drop parameters before they undo escapes: for them an escaped
-// slash in a parameter is none. "/v1/pay;a=%2Fb" is "/v1/pay", and "/v1/pay/b" for the others.
-std::string canonical_path_of_servlets(std::string_view path);
-
-// How it is read otherwise: where somebody on the way undoes escapes again, takes a '?', '#' or blank
-// that was escaped for the end of the path, or drops parameters first. Nothing: escaped so often that
-// nobody honest did it.
-std::optional<std::vector<std::string>> other_readings(std::string_view path);
+// The path as it may be read by whoever is behind us: they differ in whether a backslash is a
+// slash, in whether they keep parameters or drop them, before or after they undo escapes, in how
+// often they undo them, and in whether a '?', '#' or blank that was escaped ends the path.
+// "/v1/pay;a=%2Fb" is
+// "/v1/pay" for some, "/v1/pay/b" and "/v1/pay;a=/b" for others. The first one is `canonical_path`;
+// where all read it alike it is the only one. Nothing: escaped so often that nobody honest did it.
+std::optional<std::vector<std::string>> readings_of(std::string_view path);
 
 // Under this prefix, in any reading?
 bool may_be_under(std::string_view path, std::string_view prefix);
@@ -38,9 +37,11 @@ struct PathPattern {
   bool any_rest = false;                             // ends in "*"
 };
 PathPattern canonical_pattern(std::string_view route_path);
+// The same for readings that keep parameters and backslashes: the route has them as it is written.
+PathPattern literal_pattern(std::string_view route_path);
 
-// `canonical`: what canonical_path gave.
-bool fits(const PathPattern& pattern, std::string_view canonical);
+// `reading`: what canonical_path or readings_of gave.
+bool fits(const PathPattern& pattern, std::string_view reading);
 
 // "{name}"
 bool is_variable(std::string_view segment);

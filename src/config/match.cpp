@@ -63,9 +63,9 @@ std::string check_path(std::string_view path) {
     return "its path must not have a query: routes are chosen by method and path";
   }
   const std::vector<std::string_view> segments = segments_of(path);
-  const std::optional<std::vector<std::string>> others = other_readings(path);
-  if (!others || std::ranges::any_of(*others, [&](const std::string& other) {
-        return other.size() < canonical_path(path).size();
+  const std::optional<std::vector<std::string>> readings = readings_of(path);
+  if (!readings || std::ranges::any_of(*readings, [&](const std::string& reading) {
+        return reading.size() < readings->front().size();
       })) {
     return "its path must not have an escaped ?, # or blank, an escaped slash after a ;, nor an "
            "escape that is escaped itself: upstreams disagree about where such a path ends";

@@ -64,6 +64,7 @@ Routes::Routes(const config::Config& config) : routes_(config.routes) {
     Pattern pattern;
     pattern.route = &route;
     pattern.canonical = config::canonical_pattern(route.path);
+    pattern.literal = config::literal_pattern(route.path);
     if (!config::is_plainly_canonical(route.path)) plainly_canonical_ = false;
     std::string_view rest = route.path;
     while (!rest.empty()) {
@@ -90,28 +91,26 @@ const config::Route& Routes::find_as_sent(std::string_view method, std::string_v
   return fallback_;
 }
 
+const config::Route& Routes::find_read_as(std::string_view method, std::string_view reading) const {
+  const auto found = std::ranges::find_if(patterns_, [&](const Pattern& pattern) {
+    const config::Route& route = *pattern.route;
+    return (route.method == "*" || route.method == method) &&
+           (config::fits(pattern.canonical, reading) || config::fits(pattern.literal, reading));
+  });
+  return found == patterns_.end() ? fallback_ : *found->route;
+}
+
 RouteMatch Routes::find(std::string_view method, std::string_view path) const {
   if (patterns_.empty() || !path.starts_with('/')) return {fallback_, false};
   const config::Route& as_sent = find_as_sent(method, path);
   if (plainly_canonical_ && config::is_plainly_canonical(path)) return {as_sent, false};
-  const config::Route& route = find_canonical(method, config::canonical_path(path));
-  if (&route != &as_sent) return {route, true};
-  const std::optional<std::vector<std::string>> others = config::other_readings(path);
-  const bool disputed = !others || std::ranges::any_of(*others, [&](const std::string& other) {
-    return &find_canonical(method, other) != &route;
-  });
+  const config::Route& route = find_read_as(method, config::canonical_path(path));
+  const std::optional<std::vector<std::string>> readings = config::readings_of(path);
+  const bool disputed = &route != &as_sent || !readings ||
+                        std::ranges::any_of(*readings, [&](const std::string& reading) {
+                          return &find_read_as(method, reading) != &route;
+                        });
   return {route, disputed};
-}
-
-const config::Route& Routes::find_canonical(std::string_view method,
-                                            std::string_view canonical) const {
-  const auto found = std::ranges::find_if(patterns_, [&](const Pattern& pattern) {
-    const config::Route& route = *pattern.route;
-    return (route.method == "*" || route.method == method) &&
-           config::fits(pattern.canonical, canonical);
-  });
-  return found == patterns_.end() ? fallback_ : *found->route;
-}
 }
 
 const config::Route* Routes::named(std::string_view name) const {

@@ -39,13 +39,14 @@ class Routes {
     std::vector<std::string> segments;  // as written; "{name}" is any one segment
     bool any_rest = false;              // ends in "*"
     config::PathPattern canonical;
+    config::PathPattern literal;  // for readings that keep parameters and backslashes
   };
 
   [[nodiscard]] const config::Route& find_as_sent(std::string_view method,
                                                   std::string_view path) const;
 
-  [[nodiscard]] const config::Route& find_canonical(std::string_view method,
-                                                    std::string_view canonical) const;
+  [[nodiscard]] const config::Route& find_read_as(std::string_view method,
+                                                  std::string_view reading) const;
 
   const std::vector<config::Route>& routes_;
   std::vector<Pattern> patterns_;

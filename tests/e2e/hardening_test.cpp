@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <regex>
+#include <sstream>
 
 #include "testing/process.hpp"
 
@@ -53,17 +53,13 @@ TEST(Hardening, OverrunsOfBuffersAndContainersEndTheProcess) {
 // The start-up objects of Debian's C library carry no such note, so the program as a whole cannot:
 // every object of ours does.
 TEST(Hardening, EveryObjectOfOursHasLandingPadsAndAllowsAShadowStack) {
-  std::size_t archives = 0;
-  for (const auto& file : std::filesystem::recursive_directory_iterator(PAWL_ARCHIVES)) {
-    const std::string name = file.path().filename();
-    if (!name.starts_with("libpawl_") || file.path().extension() != ".a") continue;
-    ++archives;
-    const std::string notes = readelf("--notes", file.path());
+  std::istringstream archives(PAWL_ARCHIVES);
+  for (std::string archive; std::getline(archives, archive, ':');) {
+    const std::string notes = readelf("--notes", archive);
     const std::size_t objects = count(notes, "\nFile: ");
-    EXPECT_GE(objects, 1U) << name;
-    EXPECT_EQ(count(notes, "x86 feature: IBT, SHSTK"), objects) << name;
+    EXPECT_GE(objects, 1U) << archive;
+    EXPECT_EQ(count(notes, "x86 feature: IBT, SHSTK"), objects) << archive;
   }
-  EXPECT_GE(archives, 10U);
 }
 #endif
 

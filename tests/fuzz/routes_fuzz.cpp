@@ -25,9 +25,7 @@ int hex(char c) {
   return at == std::string_view::npos ? -1 : static_cast<int>(at);
 }
 
-// As nginx reads a path (ngx_http_parse_complex_uri, merge_slashes on): escapes undone once,
-// slashes merged, dot segments resolved. It refuses what leaves the root; here that stays there.
-std::string read_by_nginx(std::string_view path) {
+std::string unescaped(std::string_view path) {
   std::string plain;
   for (std::size_t i = 0; i < path.size(); ++i) {
     const bool escape =
@@ -35,10 +33,15 @@ std::string read_by_nginx(std::string_view path) {
     plain += escape ? static_cast<char>(hex(path[i + 1]) * 16 + hex(path[i + 2])) : path[i];
     if (escape) i += 2;
   }
+  return plain;
+}
+
+// Slashes merged, dot segments resolved, no slash at the end.
+std::string resolved(std::string_view plain) {
   std::vector<std::string> segments;
   for (std::size_t at = 0; at < plain.size();) {
     const std::size_t end = std::min(plain.find('/', at), plain.size());
-    const std::string segment = plain.substr(at, end - at);
+    const std::string segment(plain.substr(at, end - at));
     if (segment == "..") {
       if (!segments.empty()) segments.pop_back();
     } else if (!segment.empty() && segment != ".") {
@@ -48,10 +51,12 @@ std::string read_by_nginx(std::string_view path) {
   }
   std::string read;
   for (const std::string& segment : segments) read += "/" + segment;
-  const bool folder = plain.ends_with('/') || plain.ends_with("/.") || plain.ends_with("/..");
-  if (read.empty() || folder) read += "/";
-  return read;
+  return read.empty() ? "/" : read;
 }
+
+// ngx_http_parse_complex_uri with merge_slashes on, which undoes escapes once and before it looks
+// for slashes and dots. It refuses what leaves the root; here that stays there.
+std::string read_by_nginx(std::string_view path) { return resolved(unescaped(path)); }
 
 // As a servlet container does: parameters belong to no path, and are dropped before escapes are
 // undone. `escaped`: as those do it that look for an escaped ';' as well.
@@ -67,24 +72,6 @@ std::string without_parameters(std::string_view path, bool escaped = false) {
   return out;
 }
 
-// Written so that it can only be read one way.
-std::string spelt_out(std::string_view path) {
-  std::string out;
-  for (const char c : path) {
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                       std::string_view("-._~/").find(c) != std::string_view::npos;
-    const auto byte = static_cast<unsigned char>(c);
-    if (plain) {
-      out += c;
-    } else {
-      out += '%';
-      out += digits[byte >> 4U];
-      out += digits[byte & 15U];
-    }
-  }
-  return out;
-}
-
 bool is_path(std::string_view path) {
   http::RequestHead head;
   head.method = "POST";
@@ -92,34 +79,48 @@ bool is_path(std::string_view path) {
          !http::read_target(path, head) && head.path == path;
 }
 
-void check_route(const Routes& routes, std::string_view method, const RouteMatch& first,
-                 const std::string& other) {
-  if (!is_path(other)) return;
-  PAWL_CHECK(&routes.find(method, other).route == &first.route);
+// The route that a path has once it is read: nobody has another opinion about it then.
+const config::Route* route_of(const Routes& routes, const config::Config& config,
+                              std::string_view method, const std::string& read) {
+  for (const config::Route& route : config.routes) {
+    if (route.method != "*" && route.method != method) continue;
+    if (config::fits(config::canonical_pattern(route.path), read) ||
+        config::fits(config::literal_pattern(route.path), read)) {
+      return &route;
+    }
+  }
+  return &routes.fallback();
 }
 
-// Read so, it is the same path whatever routes there are.
-void check_spelling(const Routes& routes, std::string_view method, const std::string& path,
-                    const std::string& other) {
-  if (!is_path(other)) return;
-  PAWL_CHECK(config::canonical_path(other) == config::canonical_path(path));
-  check_route(routes, method, routes.find(method, path), other);
+std::string with_backslashes_as_slashes(std::string path) {
+  for (std::size_t at = 0; (at = path.find("%5", at)) != std::string::npos; ++at) {
+    if (at + 2 < path.size() && (path[at + 2] == 'c' || path[at + 2] == 'C')) {
+      path.replace(at, 3, "%2F");
+    }
+  }
+  return path;
 }
 
 void check(const config::Config& config, std::string_view method, const std::string& path) {
   const Routes routes(config);
   if (!is_path(path)) return;
   const RouteMatch match = routes.find(method, path);
+  const auto check_read_as = [&](const std::string& read) {
+    PAWL_CHECK(route_of(routes, config, method, read) == &match.route);
+  };
+  // Another spelling of the same path is refused, or has the same route.
+  for (const std::string& other : {path + "/", "/" + path, path + ";x=1", path + "%2F"}) {
+    if (!is_path(other)) continue;
+    const RouteMatch another = routes.find(method, other);
+    PAWL_CHECK(match.disputed || another.disputed || &another.route == &match.route);
+  }
   if (match.disputed) return;
-  const std::string nginx = read_by_nginx(path);
-  check_spelling(routes, method, path, spelt_out(nginx));
-  check_spelling(routes, method, path, spelt_out(without_parameters(nginx)));
-  check_spelling(routes, method, path, path + "/");
-  check_spelling(routes, method, path, "/" + path);
-  check_spelling(routes, method, path, path + ";x=1");
-  check_spelling(routes, method, path, path + "%2F");
-  check_route(routes, method, match, without_parameters(path));
-  check_route(routes, method, match, without_parameters(path, /*escaped=*/true));
+  for (const std::string& sent : {path, with_backslashes_as_slashes(path)}) {
+    check_read_as(read_by_nginx(sent));
+    check_read_as(read_by_nginx(without_parameters(sent)));
+    check_read_as(read_by_nginx(without_parameters(sent, /*escaped=*/true)));
+    check_read_as(resolved(without_parameters(unescaped(sent))));
+  }
 }
 
 void check_text(std::string_view text) {

@@ -301,10 +301,11 @@ void Judge::restored(const std::vector<Record>& rows) {
     story.row = known ? std::optional(*row) : std::nullopt;
     if (known) story.life = life;
     if (known && !story.lives.empty()) story.lives[life].purged.reset();  // there it is again
-    // Its answer was given after the backup was made: nobody has it any more.
+    // Its answer was given after the backup was made: nobody has it any more. Of a life that had
+    // ended since, it was given and kept for its time: the next one had the right to begin.
     const bool answered =
         known && (status_of(*row) == Status::completed || status_of(*row) == Status::expired);
-    if (known && !answered && !story.lives.empty()) {
+    if (same_life && !answered && !story.lives.empty()) {
       story.lives[life].completed.reset();
     }
   }

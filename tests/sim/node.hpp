@@ -68,6 +68,7 @@ class Node {
   Task<KeyAnswer> write_key(Run& run, const KeyCall& call);
   void describe_lease(Run& run, KeyAnswer& answer);
   Answer answer_of(Run& run, const Guarded& guarded, std::int64_t purge_epoch);
+  void check_doubt(Run& run, const Record& record);
   std::optional<Answer> from_memory(Run& run, const Request& request);
 
   Task<void> renew(Run& run);

@@ -6,7 +6,9 @@
 namespace pawl::sim {
 namespace {
 
-constexpr reconcile::Patience patience{.visibility_window = Ledger::visibility};
+// How long the books that are asked by key lag behind what happened.
+constexpr Duration visibility = std::chrono::seconds(8);
+constexpr reconcile::Patience patience{.visibility_window = visibility};
 
 std::vector<reconcile::KeptEvent> kept(const std::vector<SourceEvent>& events) {
   std::vector<reconcile::KeptEvent> all;
@@ -103,7 +105,7 @@ Task<void> Node::ask_provider(Run& run, Record record) {
   const Process::Ticket asked = run.process->ticket();
   const Duration answered_at = outside_.scheduler.now() + std::chrono::milliseconds(20);
   const Ledger::Entry* entry = outside_.ledger.find(outside_.judge, identity, record.fence,
-                                                    outside_.scheduler.now() - Ledger::visibility);
+                                                    outside_.scheduler.now() - visibility);
   std::optional<Finding> finding;
   if (entry != nullptr) {
     const int status = entry->response.status;

@@ -133,13 +133,28 @@ Answer Node::answer_of(Run& run, const Guarded& guarded, std::int64_t purge_epoc
                                               busy.lease_left <= Duration{0};
                         },
                         [&](const Misuse&) { answer.said = Said::misuse; },
-                        [&](const Undetermined&) { answer.said = Said::unknown; },
+                        [&](const Undetermined&) {
+                          answer.said = Said::unknown;
+                          check_doubt(run, *found.record);
+                        },
                         [&](const Gone&) { answer.said = Said::gone; },
                         [&](const Spent&) { PAWL_CHECK(false); },
                         [&](const Unproven&) { PAWL_CHECK(false); },
                         [&](const Restored&) { answer.said = Said::restored; }},
              found.decision);
   return answer;
+}
+
+// Of a reservation of this very run that nobody works on, and that was never sent, it must know
+// better. By a clock that it does not trust it could not say so.
+void Node::check_doubt(Run& run, const Record& record) {
+  const Identity identity{record.scope, record.key};
+  const bool knows = run.engine.time().trusted() && abandoned(identity, record.owner) &&
+                     !outside_.judge.asked(identity, record.fence);
+  if (knows) {
+    outside_.judge.violated("what was surely not sent is not called unknown", identity,
+                            "by the node that reserved it for " + record.owner.text);
+  }
 }
 
 // As src/gateway/guarded.cpp asks it, before the store.

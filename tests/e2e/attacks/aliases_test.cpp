@@ -47,6 +47,16 @@ TEST_F(Aliases, ExecuteNothingTwiceWhereKeysBelongToTheirRoute) {
   EXPECT_EQ(upstream.count(), 1U);
 }
 
+// A name with a parameter or a backslash in it is one for some servers and none for others.
+TEST_F(Aliases, ThatOnlySomeServersReadAsTheRouteAreRefused) {
+  start("[policy]\nkey = \"off\"\n[[route]]\nmatch = \"POST /v1/{name}\"\nkey = \"required\"\n");
+  for (const std::string path : {"/v1//;x", "/v1//a%5Cb", "/v1//a%3B%2Fb"}) {
+    EXPECT_EQ(pay(path, "").status, 400) << path;
+  }
+  EXPECT_EQ(upstream.count(), 0U);
+  EXPECT_EQ(pay("/v1/a;x=1", "spelt-as-it-was-sent-1").status, 201);
+}
+
 TEST_F(Aliases, AreTheSameRouteWhereTheyMatchItAsSent) {
   start(
       "[policy]\nkey = \"off\"\n[[route]]\nmatch = \"POST /v1/*\"\nkey = \"required\"\n"
