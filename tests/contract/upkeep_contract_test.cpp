@@ -147,7 +147,8 @@ TEST_P(UpkeepContract, PoliciesAreToldOnceEach) {
     insert(*store_, row);
   }
   std::vector<Duration> retentions;
-  for (const std::string& text : upkeep_->stored_policies().value()) {
+  const std::vector<std::string> policies = upkeep_->stored_policies().value();
+  for (const std::string& text : policies) {
     retentions.push_back(decode_policy(text).value().retention);
   }
   EXPECT_THAT(retentions, ::testing::UnorderedElementsAre(48h, 720h));
