@@ -88,7 +88,9 @@ Task<Response> run_now(std::function<Response()> work) { co_return work(); }
 }  // namespace
 
 Task<void> Api::handle(http::ClientRequest& request) {
-  Expected<std::string, http::BodyTrouble> body = co_await request.read_body(body_bytes_max);
+  http::Charge uncounted;  // there is no budget here
+  Expected<std::string, http::BodyTrouble> body =
+      co_await request.read_body(body_bytes_max, uncounted);
   if (!body) {
     const std::optional<http::Refusal> refusal = http::refusal_of(body.error());
     if (refusal) {
