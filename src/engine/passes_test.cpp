@@ -269,7 +269,7 @@ TEST(Claim, OneOfTwoWorkersGetsARecordAndWhatWasNotSentGoesBackToTheQueue) {
   ASSERT_TRUE(run(one.settle(**first, away)));
   const Record again = world.record();
   ASSERT_EQ(status_of(again), Status::pending);
-  EXPECT_EQ(again.attempt, 2);
+  EXPECT_EQ(again.attempt, 1) << "nothing was sent: that was no attempt";
   const auto third = run(two.claim(again));
   ASSERT_TRUE(third && *third);
   EXPECT_GT((*third)->record->fence, again.fence);

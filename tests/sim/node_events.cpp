@@ -110,7 +110,8 @@ Task<void> Node::ask_provider(Run& run, Record record) {
   if (entry != nullptr) {
     const int status = entry->response.status;
     const bool certain = trusted || reconcile::is_success(status);
-    if (certain && reconcile::is_its_answer(record, patience, status, asked_at)) {
+    if (certain &&
+        reconcile::is_its_answer(record, patience, reconcile::is_success(status), asked_at)) {
       finding = FoundCompleted{entry->response};
     }
   } else if (trusted && asked_at >= reconcile::quiet_at(record, patience)) {

@@ -73,11 +73,18 @@ Answer answer_of_execution(const Executed& executed) {
 
 Task<Answer> Node::execute(Run& run, const Exchange& exchange, const Request& request) {
   const Identity identity = exchange.identity;
+  const std::optional<Record> before = outside_.judge.row(identity);
+  const bool given_up = before && abandoned(identity, before->owner);
   run.active.insert(identity);
   Call call(outside_, *run.process, run.clock, identity, exchange.body, name_);
   const std::int64_t purge_epoch = run.cache.epoch();
   const Guarded guarded = co_await run.engine.guard(request, exchange.policy, call);
   run.active.erase(run.active.find(identity));
+  if (const auto* refused = std::get_if<Refused>(&guarded); refused != nullptr && given_up) {
+    const Reservation& found = refused->reservation;
+    const bool doubted = kind_of(found.decision) == DecisionKind::undetermined;
+    if (doubted && found.record->owner == before->owner) check_doubt(run, *found.record);
+  }
   if (const auto* executed = std::get_if<Executed>(&guarded)) {
     if (executed->settlement && executed->settlement->superseded) {
       outside_.judge.superseded(identity, call.fence(), executed->outcome);
@@ -133,10 +140,7 @@ Answer Node::answer_of(Run& run, const Guarded& guarded, std::int64_t purge_epoc
                                               busy.lease_left <= Duration{0};
                         },
                         [&](const Misuse&) { answer.said = Said::misuse; },
-                        [&](const Undetermined&) {
-                          answer.said = Said::unknown;
-                          check_doubt(run, *found.record);
-                        },
+                        [&](const Undetermined&) { answer.said = Said::unknown; },
                         [&](const Gone&) { answer.said = Said::gone; },
                         [&](const Spent&) { PAWL_CHECK(false); },
                         [&](const Unproven&) { PAWL_CHECK(false); },
@@ -145,11 +149,12 @@ Answer Node::answer_of(Run& run, const Guarded& guarded, std::int64_t purge_epoc
   return answer;
 }
 
-// Of a reservation of this very run that nobody works on, and that was never sent, it must know
-// better. By a clock that it does not trust it could not say so.
+// Of a reservation of this very run that it had given up before it was asked, with nothing sent, it
+// must know better. By a clock that it does not trust it could not say so.
 void Node::check_doubt(Run& run, const Record& record) {
   const Identity identity{record.scope, record.key};
-  const bool knows = run.engine.time().trusted() && abandoned(identity, record.owner) &&
+  const bool knows = record.last_error == "lease-expired" && run.engine.time().trusted() &&
+                     abandoned(identity, record.owner) &&
                      !outside_.judge.asked(identity, record.fence);
   if (knows) {
     outside_.judge.violated("what was surely not sent is not called unknown", identity,
