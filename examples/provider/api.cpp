@@ -98,7 +98,7 @@ std::string parameters_of(const Refund& refund) {
 }  // namespace
 
 Task<void> Api::handle(http::ClientRequest& request) {
-  http::Charge uncounted;
+  http::Charge uncounted;  // there is no budget here
   Expected<std::string, http::BodyTrouble> body =
       co_await request.read_body(body_bytes_max, uncounted);
   if (!body) {

@@ -120,7 +120,8 @@ std::vector<Field> fields_of(std::string_view body) {
     field.name = decoded(sides.front());
     field.has_value = sides.size() > 1;
     if (field.has_value) field.value = decoded(piece.substr(sides.front().size() + 1));
-    for (const char c : split(field.name, '[').front()) {
+    const std::string root = field.name.substr(0, field.name.find('['));
+    for (const char c : root) {
       const bool upper = c >= 'A' && c <= 'Z';
       field.root += upper ? static_cast<char>(c + 32) : c == '.' || c == ' ' ? '_' : c;
     }
