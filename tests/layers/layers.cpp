@@ -25,7 +25,7 @@ const std::vector<Rule>& rules() {
       {"src/reconcile/", {"pawl/core/", "src/reconcile/"}},
       {"src/config/document.cpp", {"pawl/core/", "src/config/", "toml++/"}},
       {"src/config/address.cpp", {"pawl/core/", "src/config/", "src/reconcile/", "arpa/inet.h"}},
-      {"src/config/files.cpp", {"pawl/core/", "src/config/", "sys/stat.h"}},
+      {"src/config/files.cpp", {"pawl/core/", "src/config/", "sys/stat.h", "unistd.h"}},
       {"src/config/", {"pawl/core/", "src/config/", "src/reconcile/"}},
       {"include/pawl/ports/task.hpp", {"boost/asio/awaitable.hpp"}},
       {"include/pawl/ports/", {"pawl/core/", "pawl/ports/"}},
