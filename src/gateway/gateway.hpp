@@ -126,8 +126,8 @@ class Gateway final : public http::Handler {
   Response render_write(Passage& passage, const KeyCall& call, const GrantWrite& written);
 
   Expected<std::string, ProblemDetails> caller_of(const Passage& passage) const;
-  // Who sent it, for the connections to the upstream: by its credentials, or where it has none by its
-  // address.
+  // Who sent it, for the connections to the upstream: by its credentials, or where it has none by
+  // its address.
   [[nodiscard]] std::string sender_of(const Passage& passage) const;
   // Once scope and key are known: whose they are where no caller was chosen.
   void note_credentials(Passage& passage) const;
