@@ -15,7 +15,7 @@ Events::Events(Outside& outside, std::vector<std::unique_ptr<Node>>& nodes)
       nodes_(nodes),
       stream_(outside.seed, "events"),
       there_are_any_(stream_.one_in(2)),
-      skew_{stream_.between(0s, 80s) - Duration(40s), stream_.between(0s, 20s) - Duration(10s)} {
+      skew_{stream_.between(0s, 110s) - Duration(55s), stream_.between(0s, 20s) - Duration(10s)} {
   outside.ledger.tell([this](const Identity& identity, const Ledger::Entry& entry) {
     if (there_are_any_) tell(identity, entry);
   });
