@@ -35,8 +35,8 @@ class Orphans {
   [[nodiscard]] bool contains(const Owner& owner) const;
   [[nodiscard]] std::size_t size() const;
 
-  // Those that are to be looked for now, `count` at most, longest due first. They stay in the list, due again later;
-  // what is past its retention is dropped.
+  // Those that are to be looked for now, `count` at most, longest due first. They stay in the list,
+  // due again later; what is past its retention is dropped.
   std::vector<Orphan> due(BootTime now, std::size_t count);
 
  private:
