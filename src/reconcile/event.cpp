@@ -53,8 +53,8 @@ bool has_own_time(const KeptEvent& event) { return event.happened_at != event.re
 bool is_surely_of(const KeptEvent& event, const AttemptSeen& attempt) {
   if (attempt.attempt <= 1) return true;  // there was no other
   if (mutant(Mutant::event_of_earlier_attempt)) return true;
-  const Duration margin = mutant(Mutant::event_clock_trusted) ? Duration{0} : clock_difference;
-  return attempt.began_at && has_own_time(event) && event.happened_at >= *attempt.began_at + margin;
+  return attempt.began_at && has_own_time(event) &&
+         event.happened_at >= *attempt.began_at + clock_difference;
 }
 
 bool is_before(const KeptEvent& event, const AttemptSeen& attempt) {

@@ -29,7 +29,6 @@ Instant quiet_at(const Record& unknown, const Patience& patience) {
 
 bool is_its_answer(const Record& unknown, const Patience& patience, bool happened,
                    Instant asked_at) {
-  if (mutant(Mutant::asked_refusal_of_earlier_attempt)) return true;
   return happened || unknown.attempt <= 1 || asked_at >= quiet_at(unknown, patience);
 }
 

@@ -15,13 +15,17 @@ Events::Events(Outside& outside, std::vector<std::unique_ptr<Node>>& nodes)
       nodes_(nodes),
       stream_(outside.seed, "events"),
       there_are_any_(stream_.one_in(2)),
-      skew_{stream_.between(0s, 80s) - Duration(40s), stream_.between(0s, 20s) - Duration(10s)} {
+      skew_{stream_.between(0s, 110s) - Duration(55s), stream_.between(0s, 20s) - Duration(10s)} {
   outside.ledger.tell([this](const Identity& identity, const Ledger::Entry& entry) {
     if (there_are_any_) tell(identity, entry);
   });
 }
 
 void Events::tell(const Identity& identity, const Ledger::Entry& entry) {
+  // In some worlds only what failed is told: nothing outweighs an earlier attempt's refusal there.
+  const bool refused = entry.response.status >= 300;
+  const bool failures_only = Stream(outside_.seed, "news").one_in(3);
+  if (failures_only && !refused) return;
   for (std::size_t i = 0; i < sources.size(); ++i) {
     Stream stream(outside_.seed, "event", ++told_);
     const Duration soon = stream.between(0s, 3s);
@@ -40,8 +44,9 @@ void Events::tell(const Identity& identity, const Ledger::Entry& entry) {
       event.happened_at =
           std::chrono::floor<std::chrono::seconds>(outside_.server.honest() + skew_[i]);
     }
-    if (!outside_.chaos.strikes(Fault::event, stream)) continue;
-    const bool is_late = outside_.chaos.strikes(Fault::event_late, stream);
+    const bool is_told = outside_.chaos.strikes(Fault::event, stream);
+    if (!is_told && !failures_only) continue;
+    const bool is_late = outside_.chaos.strikes(Fault::event_late, stream) || failures_only;
     const Duration now = outside_.scheduler.now();
     deliver(event, now + (is_late ? late : soon), 0);
     if (outside_.chaos.strikes(Fault::event_twice, stream)) deliver(event, now + again, 0);

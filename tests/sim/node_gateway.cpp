@@ -153,7 +153,9 @@ Answer Node::answer_of(Run& run, const Guarded& guarded, std::int64_t purge_epoc
 // must know better. By a clock that it does not trust it could not say so.
 void Node::check_doubt(Run& run, const Record& record) {
   const Identity identity{record.scope, record.key};
-  const bool knows = record.last_error == "lease-expired" && run.engine.time().trusted() &&
+  const std::optional<Record>& row = outside_.judge.row(identity);
+  const bool still = row && row->fence == record.fence && status_of(*row) == Status::unknown;
+  const bool knows = still && record.last_error == "lease-expired" && run.engine.time().trusted() &&
                      abandoned(identity, record.owner) &&
                      !outside_.judge.asked(identity, record.fence);
   if (knows) {

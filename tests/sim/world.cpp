@@ -138,13 +138,14 @@ void World::plan_corruption() {
   });
 }
 
-// An operator who wants a client's answer forgotten.
+// An operator who wants a client's answer forgotten, and who has looked at it first.
 void World::purge_one() {
   std::vector<Identity> completed;
   for (const Identity& identity : judge_.keys()) {
     const std::optional<Record>& row = judge_.row(identity);
-    const bool is_clients = !is_of_key_api(identity);
-    if (is_clients && row && status_of(*row) == Status::completed) completed.push_back(identity);
+    const auto* done = row ? std::get_if<Completed>(&row->state) : nullptr;
+    if (done == nullptr || is_of_key_api(identity)) continue;
+    if (done->completed_at + 10s < server_.clock()) completed.push_back(identity);
   }
   const std::uint64_t which = stream_.next();
   if (completed.empty() || server_.down()) return;
@@ -199,8 +200,10 @@ void World::watch_leaks() {
     }
     const auto [leak, fresh] = leaks_.try_emplace(identity, row->fence, scheduler_.now());
     if (leak->second.first != row->fence) leak->second = {row->fence, scheduler_.now()};
-    // A call that was made before the truce may take 8 s, and an orphan is looked for every 10 s.
-    if (scheduler_.now() - leak->second.second >= 21s) judge_.reservation_leaked(identity, *row);
+    // A call that was made before the truce may take 8 s, and an orphan is looked for every 10 s;
+    // where passes have pages of one row, each in its turn.
+    const Duration turn = Stream(options_.seed, "pages").one_in(3) ? 60s : 21s;
+    if (scheduler_.now() - leak->second.second >= turn) judge_.reservation_leaked(identity, *row);
   }
 }
 

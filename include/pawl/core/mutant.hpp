@@ -75,10 +75,8 @@ enum class Mutant {
 
   // reconcile: what a source tells or is asked
   event_of_earlier_attempt,
-  event_clock_trusted,
   event_of_another_life,
   contradiction_ignored,
-  asked_refusal_of_earlier_attempt,
   visibility_ignored,
 
   // the outbox
