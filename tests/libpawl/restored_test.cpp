@@ -16,8 +16,8 @@ using ::testing::HasSubstr;
 class RestoredNode : public NodeTest {
  protected:
   void say_restored() const {
-    const Finished said = run_program({PAWL_BINARY, "store", "restored", "--since", "1h",
-                                       "--reason", "disk lost", "--store", url()});
+    const Finished said = run_program({PAWL_BINARY, "store", "restored", "--since", "1h", "--for",
+                                       "48h", "--reason", "disk lost", "--store", url()});
     ASSERT_EQ(said.exit_code, 0) << said.err;
   }
 
