@@ -116,7 +116,7 @@ std::optional<std::string> ordered_form(std::string_view body) {
     if (piece.empty()) continue;
     const std::size_t name_end = std::min(piece.find('='), piece.size());
     const std::string name = decode(piece.substr(0, name_end));
-    Piece& added = pieces.emplace_back(root_of(name), std::string());
+    Piece& added = pieces.emplace_back(Piece{root_of(name), {}});
     append_encoded(added.text, name);
     if (name_end == piece.size()) continue;
     added.text.push_back('=');
