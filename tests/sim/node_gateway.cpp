@@ -174,7 +174,10 @@ std::optional<Answer> Node::from_memory(Run& run, const Request& request) {
   Answer answer;
   answer.fence = Fence{std::stoll(cached->request_id)};
   answer.said = same ? Said::final_answer : Said::misuse;
-  if (same) answer.response = cached->response;
+  if (same) {
+    answer.response = cached->response;
+    if (answer.response->body) answer.response->body = cached->body;  // shared by all who replay it
+  }
   answer.memory_epoch = run.store.heard_epoch();
   return answer;
 }
