@@ -32,7 +32,6 @@ bool may_still_settle(const Record& record) {
 // Nothing to add. Writing it again would give the row a later expiry under the same guard, and a
 // reaper that has read the earlier one would delete it before its time.
 bool already_released(const Record& current, const Outcome& outcome) {
-  if (mutant(Mutant::released_again)) return false;
   // Accepted work that its service released itself waits for a worker again.
   if (goes_back_to_queue(current, outcome)) return false;
   const bool free =

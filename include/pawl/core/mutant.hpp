@@ -64,7 +64,6 @@ enum class Mutant {
   superseded_answer_is_told,
   superseded_by_another_request,
   late_answer_overwrites,
-  released_again,
   settled_by_wrong_clock,
   evidence_dropped,
   reaped_by_old_clock,
