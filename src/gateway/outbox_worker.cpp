@@ -48,20 +48,20 @@ class OutboxWorker::Gate final : public SendGate {
   Task<bool> may_send() override {
     const Instant now = worker_.at(sight_);
     if (marked_) {  // and then the connection turned out to be of no use
-      co_return worker_.clock().now() < deadline_&& ::pawl::may_send(claimed_, lane_.to.rules, now);
+      co_return worker_.clock().now() < deadline_&& is_within_window();
     }
     const Duration lease = lane_.to.rules.timeout + lane_.to.lease;
     const OutboxRow marked = marked_sending(claimed_, now, now + lease);
     // The dedupe_window may have ended while the connection was made.
-    while (worker_.clock().now() < deadline_ && ::pawl::may_send(claimed_, lane_.to.rules, now)) {
+    while (worker_.clock().now() < deadline_ && is_within_window()) {
       OutboxWrite write{marked, true};
       const OutboxDesk::Mine mine = co_await worker_.desk_.write(std::move(write));
       if (mine) {
         lost = !*mine;
         if (*mine) sent = marked;
         marked_ = *mine;
-        // A commit can take longer than the lease that it wrote.
-        co_return *mine&& worker_.clock().now() < deadline_;
+        // A commit can take longer than the lease that it wrote, or than the window is open.
+        co_return *mine&& worker_.clock().now() < deadline_&& is_within_window();
       }
       worker_.note_store(mine.error());
       co_await worker_.clock().sleep_until(worker_.clock().now() + record_again_after);
@@ -73,6 +73,11 @@ class OutboxWorker::Gate final : public SendGate {
   bool lost = false;
 
  private:
+  // Whether a call that begins now has time to get there before its dedupe_window ends.
+  [[nodiscard]] bool is_within_window() const {
+    return ::pawl::may_send(claimed_, lane_.to.rules, worker_.at(sight_));
+  }
+
   OutboxWorker& worker_;
   const Lane& lane_;
   const OutboxRow& claimed_;
@@ -135,10 +140,13 @@ Task<void> OutboxWorker::look_at(Lane& lane) {
   if (probing) room = lane.active == 0 && lane.breaker.lets_through(world_.clock.now()) ? 1 : 0;
   if (room == 0) co_return;
   OutboxClaim claim{lane.to.name, world_.entropy.new_owner().text, lane.to.lease, room};
+  // Before the question: an answer that took its time must not make the store's time look earlier
+  // than it is, or a dedupe_window that has ended would seem to be open.
+  const BootTime asked_at = world_.clock.now();
   Expected<OutboxClaimed, std::string> claimed = co_await desk_.claim(std::move(claim));
   note_store(claimed ? std::string() : claimed.error());
   if (!claimed) co_return;
-  const Sight sight{claimed->now, world_.clock.now()};
+  const Sight sight{claimed->now, asked_at};
   lane.more = claimed->rows.size() == room && !probing;
   for (OutboxRow& row : claimed->rows) {
     ++lane.active;

@@ -56,8 +56,8 @@ Task<bool> Node::write_message(Run& run, OutboxRow next) {
 Task<void> Node::deliver(Run& run) {
   if (!run.engine.time().known() || !run.engine.time().trusted()) co_return;
   Instant now;
+  const BootTime seen = run.clock.now();  // before: the answer may take its time, and so may we
   const std::vector<OutboxRow> rows = co_await claim_messages(run, false, now);
-  const BootTime seen = run.clock.now();
   for (const OutboxRow& row : rows) outside_.scheduler.spawn(send_message(run, row, now, seen));
 }
 
@@ -83,7 +83,7 @@ Task<void> Node::send_message(Run& run, OutboxRow claimed, Instant now, BootTime
       return Done{};
     };
     StoreResult<Done> written = Unexpected{StoreError::unavailable};
-    while (!written && run.clock.now() < deadline && may_send(claimed, rules, before)) {
+    while (!written && run.clock.now() < deadline && may_send(claimed, rules, at())) {
       std::function<Done()> again = mark;
       written = co_await run.store.transact("marks message " + claimed.id, "outbox.mark", true,
                                             std::move(again));
@@ -93,7 +93,7 @@ Task<void> Node::send_message(Run& run, OutboxRow claimed, Instant now, BootTime
     lost = written && !*mine;
     if (written && *mine) sent = std::move(marked);
     // A commit can take longer than the lease that it wrote. No await from here to the first byte.
-    if (written && *mine && run.clock.now() < deadline) {
+    if (written && *mine && run.clock.now() < deadline && may_send(claimed, rules, at())) {
       outcome = co_await call_destination(run, claimed, stream, deadline);
     }
   }
