@@ -139,7 +139,11 @@ TEST_F(SqliteFile, CheckpointsAreNoReasonToStop) {
   }
   execute(directory_.file(), "VACUUM");
   EXPECT_EQ(told(insert(*store, record_)), "mine") << store->trouble().value_or("");
-  EXPECT_GT(store->counts().checkpoints, 0U);
+  // The store's own checkpoint has a thread of its own, which may not have had its turn yet.
+  for (int i = 0; store->counts().checkpoints == 0; ++i) {
+    const Record next = testing::an_in_progress_record("more-" + std::to_string(i));
+    ASSERT_EQ(told(insert(*store, next)), "mine") << store->trouble().value_or("");
+  }
 }
 
 // The last one who closes copies the log and deletes it: by its path, and that is another's by now.
