@@ -137,6 +137,34 @@ TEST(Faults, AReservationNobodyAcknowledgedIsReleasedLater) {
   EXPECT_EQ(world.upstream.charges(), 1);
 }
 
+// Accepted work would wait for its next try until the wrong time is reached.
+TEST(Faults, AReservationIsNotReleasedByAClockThatHasJumped) {
+  World world;
+  Engine other = world.node();
+  Policy policy;
+  policy.mode = Mode::async;
+  world.pay(other, policy);
+  FaultStore faulty(world.store, {.call = 1, .times = 20, .fault = Fault::in_doubt_written});
+  Engine node = world.node(faulty);
+  ASSERT_TRUE(run(node.sync_time()));
+  ASSERT_FALSE(run(node.claim(world.record())));
+  ASSERT_EQ(world.status(), Status::in_progress);
+  while (faulty.calls() < 21) static_cast<void>(run(node.sync_time()));
+  world.clock.jump_wall(2h);
+  ASSERT_TRUE(run(node.sync_time()));
+  world.clock.advance(Orphans::pause_max);
+  ASSERT_TRUE(run(node.release_orphans()));
+  EXPECT_EQ(world.status(), Status::in_progress);
+
+  world.clock.jump_wall(-2h);
+  ASSERT_TRUE(run(node.sync_time()));
+  world.clock.advance(Orphans::pause_max);
+  ASSERT_TRUE(run(node.release_orphans()));
+  const Record waits = world.record();
+  ASSERT_EQ(status_of(waits), Status::pending);
+  EXPECT_LE(std::get<Pending>(waits.state).not_before, world.clock.wall() + 1min);
+}
+
 // The answer came after a pause longer than the lease, and the lease could not be had anew.
 TEST(Faults, AReservationThatIsKnownToBeThereAndCannotBeUsedIsReleasedToo) {
   World world;

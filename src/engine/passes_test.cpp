@@ -278,6 +278,27 @@ TEST(Claim, OneOfTwoWorkersGetsARecordAndWhatWasNotSentGoesBackToTheQueue) {
   EXPECT_EQ(world.upstream.charges(), 1);
 }
 
+// The second try would be dated by a time that nobody can vouch for: the record may have expired.
+TEST(Claim, IsNotRepeatedByAClockThatHasJumpedMeanwhile) {
+  World world;
+  Engine other = world.node();
+  Policy policy;
+  policy.mode = Mode::async;
+  world.pay(other, policy);
+  const Record waiting = world.record();
+  testing::FaultStore store(world.store, testing::FailAt{2, 1, testing::Fault::in_doubt_lost});
+  Engine engine = world.node(store);
+  ASSERT_TRUE(run(engine.sync_time()));
+  store.before_replace([&] {
+    world.clock.jump_wall(-policy.retention);
+    ASSERT_TRUE(run(engine.sync_time()));
+  });
+  const auto claimed = run(engine.claim(waiting));
+  ASSERT_FALSE(claimed);
+  EXPECT_EQ(claimed.error(), StoreError::in_doubt);
+  EXPECT_EQ(world.status(), Status::pending);
+}
+
 TEST(Claim, AnAbandonedFlowIsTakenOverOnceItsLeaseIsOverHoweverLate) {
   World world;
   Engine dead = world.node();

@@ -3,11 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
-#include <mutex>
 #include <thread>
 
 #include "src/adapters/os/random.hpp"
@@ -26,6 +26,66 @@ using testing::ReceivedRequest;
 using testing::UpstreamServer;
 
 enum class Fault { unavailable, in_doubt };
+
+// The machine's clock, of a process that can be stopped for a while.
+class StoppableClock final : public Clock {
+ public:
+  [[nodiscard]] BootTime now() const override { return real_.now() + stopped_.load(); }
+  Task<void> sleep_until(BootTime when) override {
+    co_await real_.sleep_until(when - stopped_.load());
+  }
+  void stop_for(Duration time) { stopped_ = stopped_.load() + time; }
+
+ private:
+  os::SystemClock real_;
+  std::atomic<Duration> stopped_{Duration{0}};
+};
+
+enum class Call { claim, write };
+constexpr Duration stop = 150s;
+
+// The process is stopped for `stop` after the first call of a kind has done its work.
+class SlowOutbox final : public OutboxStore {
+ public:
+  SlowOutbox(OutboxStore& inner, StoppableClock& clock, Call slow)
+      : inner_(inner), clock_(clock), slow_(slow) {}
+
+  Expected<OutboxClaimed, std::string> claim(const OutboxClaim& claim) override {
+    auto result = inner_.claim(claim);
+    if (result && !result->rows.empty()) stop_after(Call::claim);
+    return result;
+  }
+  Expected<std::vector<bool>, std::string> write(const std::vector<OutboxWrite>& writes) override {
+    auto result = inner_.write(writes);
+    stop_after(Call::write);
+    return result;
+  }
+  Expected<std::vector<OutboxCount>, std::string> count() override { return inner_.count(); }
+  Expected<std::vector<OutboxRow>, std::string> list(const OutboxQuery& query) override {
+    return inner_.list(query);
+  }
+  Expected<std::optional<OutboxRow>, std::string> find(const std::string& id) override {
+    return inner_.find(id);
+  }
+  Expected<OutboxRow, std::string> change(const std::string& id, OutboxAction action,
+                                          const OutboxAuthor& author, const Judge& judge) override {
+    return inner_.change(id, action, author, judge);
+  }
+  Expected<Instant, std::string> time() override { return inner_.time(); }
+  void disconnect() override { inner_.disconnect(); }
+
+ private:
+  void stop_after(Call done) {
+    if (done != slow_ || stopped_) return;
+    stopped_ = true;
+    clock_.stop_for(stop);
+  }
+
+  OutboxStore& inner_;
+  StoppableClock& clock_;
+  const Call slow_;
+  bool stopped_ = false;
+};
 
 // Claims and writes are counted together; the n-th fails.
 class FaultyOutbox final : public OutboxStore {
@@ -105,9 +165,12 @@ class OutboxWorkerTest : public ::testing::Test {
 
   // Runs a worker until the row has left its queue; how it ended.
   OutboxStatus work(OutboxStore& store, const UpstreamServer& server) {
-    const std::vector<config::Destination> destinations{destination(server)};
-    net::io_context context(1);
     os::SystemClock clock;
+    return work(store, destination(server), clock);
+  }
+  OutboxStatus work(OutboxStore& store, const config::Destination& to, Clock& clock) {
+    const std::vector<config::Destination> destinations{to};
+    net::io_context context(1);
     os::SystemEntropy entropy;
     http::Deadlines deadlines(clock);
     NoMetrics metrics;
@@ -172,6 +235,32 @@ TEST_F(OutboxWorkerTest, AResetIsUnknownAfterOneCall) {
   EXPECT_EQ(work(store, server), OutboxStatus::unknown);
   EXPECT_EQ(server.effects("d"), 1U);
 }
+
+class OutboxWindow : public OutboxWorkerTest, public ::testing::WithParamInterface<Call> {};
+
+// It was sent a moment ago, and the destination forgets the key while the worker is stopped: what
+// the claim said of the time, or what was right before the mark was committed, is right no more.
+TEST_P(OutboxWindow, EndsWhileTheStoreIsAskedAndNothingIsSentAnyMore) {
+  UpstreamServer server;
+  auto connection = sqlite::Connection::open(directory_.file(), sqlite::WhenMissing::fail, {});
+  ASSERT_EQ(connection->run("UPDATE outbox SET attempt = 1, first_sent_at = unixepoch() * 1000000"),
+            SQLITE_OK);
+  config::Destination to = destination(server);
+  to.rules.dedupes = true;
+  to.rules.timeout = stop + 50s;
+  to.rules.dedupe_window =
+      to.rules.timeout + 100s;  // closes for a new call before the stop is over
+  StoppableClock clock;
+  sqlite::SqliteOutbox inner(directory_.file());
+  SlowOutbox store(inner, clock, GetParam());
+  EXPECT_EQ(work(store, to, clock), OutboxStatus::unknown);
+  EXPECT_EQ(server.effects("d"), 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OutboxWindow, ::testing::Values(Call::claim, Call::write),
+                         [](const auto& which) {
+                           return which.param == Call::claim ? "Claim" : "Mark";
+                         });
 
 }  // namespace
 }  // namespace pawl::gateway
