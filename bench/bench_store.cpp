@@ -15,7 +15,7 @@
 #include "src/adapters/postgres/migrate.hpp"
 #include "src/adapters/postgres/postgres_store.hpp"
 #include "src/adapters/sqlite/sqlite_store.hpp"
-#include "testing/postgres_server.hpp"
+#include "tests/support/postgres_server.hpp"
 
 namespace pawl::bench {
 namespace {

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "bench/samples.hpp"
-#include "pawl/core/decision.hpp"
+#include "src/core/decision.hpp"
 #include "testing/run.hpp"
 
 namespace pawl::bench {

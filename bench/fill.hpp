@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "pawl/ports/store.hpp"
-#include "testing/postgres_server.hpp"
+#include "src/ports/store.hpp"
+#include "tests/support/postgres_server.hpp"
 
 namespace pawl::bench {
 

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <thread>
 
-#include "pawl/ports/store.hpp"
+#include "src/ports/store.hpp"
 
 namespace pawl::bench {
 

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <fstream>
 
-#include "pawl/core/json.hpp"
+#include "pawl/types/json.hpp"
 
 namespace pawl::bench {
 

@@ -4,8 +4,8 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 
-#include "pawl/core/check.hpp"
-#include "pawl/core/decision.hpp"
+#include "pawl/types/check.hpp"
+#include "src/core/decision.hpp"
 
 namespace pawl::bench {
 namespace {

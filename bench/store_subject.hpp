@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bench/samples.hpp"
-#include "pawl/ports/store.hpp"
+#include "src/ports/store.hpp"
 
 namespace pawl::bench {
 

@@ -7,7 +7,7 @@ find_package(SQLite3 REQUIRED)
 find_package(PostgreSQL REQUIRED)
 
 # The same objects that the program is linked from; Boost is inside and not part of the interface.
-set(parts pawl_core pawl_ports pawl_engine pawl_os pawl_http pawl_waiting pawl_cases pawl_reconcile pawl_sqlite pawl_postgres pawl_service
+set(parts pawl_core pawl_ports pawl_engine pawl_boundary pawl_os pawl_http pawl_resume pawl_sql pawl_reconcile pawl_sqlite pawl_postgres pawl_service
   pawl_boost pawl_boost_ssl)
 set(objects)
 foreach(part ${parts})
@@ -38,13 +38,9 @@ install(TARGETS pawl RUNTIME COMPONENT program)
 install(TARGETS pawl_payments pawl_provider RUNTIME DESTINATION libexec/pawl COMPONENT program)
 install(TARGETS pawl_static pawl_shared EXPORT pawl_targets COMPONENT library)
 
-# ports/ and engine.hpp are the engine room: they are made of Boost's coroutines and are not
-# installed, but for what a program hands in.
+# include/pawl is exactly what is installed.
 install(DIRECTORY include/pawl DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library
-  FILES_MATCHING PATTERN "*.hpp"
-  PATTERN ports EXCLUDE PATTERN engine.hpp EXCLUDE PATTERN mutant.hpp EXCLUDE)
-install(FILES include/pawl/ports/metrics.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/pawl/ports
-  COMPONENT library)
+  FILES_MATCHING PATTERN "*.hpp")
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/pawl)
 install(EXPORT pawl_targets NAMESPACE pawl:: DESTINATION ${package} COMPONENT library)

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "pawl/core/decision.hpp"
+#include "src/core/decision.hpp"
 
 namespace pawl::testing {
 

@@ -4,8 +4,8 @@
 #include <map>
 #include <string>
 
-#include "pawl/ports/entropy.hpp"
-#include "pawl/ports/metrics.hpp"
+#include "pawl/types/metrics.hpp"
+#include "src/ports/entropy.hpp"
 
 namespace pawl::testing {
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <utility>
 
-#include "pawl/ports/store.hpp"
+#include "src/ports/store.hpp"
 
 namespace pawl::testing {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "pawl/ports/task.hpp"
+#include "src/ports/task.hpp"
 
 namespace pawl::testing {
 

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "pawl/ports/upstream.hpp"
+#include "src/ports/upstream.hpp"
 
 namespace pawl::testing {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "pawl/ports/clock.hpp"
+#include "src/ports/clock.hpp"
 #include "testing/builders.hpp"
 
 namespace pawl::testing {

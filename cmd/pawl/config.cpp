@@ -8,7 +8,7 @@
 
 #include "cmd/pawl/command.hpp"
 #include "cmd/pawl/setting_up.hpp"
-#include "pawl/core/json.hpp"
+#include "pawl/types/json.hpp"
 #include "src/config/read_config.hpp"
 #include "src/config/serving.hpp"
 #include "src/config/show.hpp"
@@ -17,7 +17,7 @@ namespace pawl::cmd {
 namespace {
 
 int bad(const config::Troubles& troubles) {
-  for (const config::Trouble& trouble : troubles) std::cerr << to_text(trouble) << '\n';
+  for (const config::Diagnostic& trouble : troubles) std::cerr << to_text(trouble) << '\n';
   return exit_bad_data;
 }
 
@@ -29,7 +29,7 @@ struct CheckOptions {
 
 std::string in_json(const config::Troubles& troubles) {
   std::string list = "[";
-  for (const config::Trouble& trouble : troubles) {
+  for (const config::Diagnostic& trouble : troubles) {
     if (list.size() > 1) list += ',';
     list += "{\"file\":" + json::quote(trouble.file) + ",\"line\":" + std::to_string(trouble.line) +
             ",\"column\":" + std::to_string(trouble.column) +
@@ -50,7 +50,7 @@ int check(const CheckOptions& options) {
   }
   if (!read) return bad(errors);
   std::cout << options.file << ": ok\n";
-  for (config::Trouble warning : warnings) {
+  for (config::Diagnostic warning : warnings) {
     warning.what = "warning: " + warning.what;
     std::cout << to_text(warning) << '\n';
   }
@@ -127,11 +127,11 @@ void add_config(CLI::App& app, int& exit_code) {
   check_command->footer(
       "Fails wherever `pawl serve` with the same file and flags would not start: a file\n"
       "it names that is not there, a secret that is too short, a setting that is not\n"
-      "built yet. Neither the store nor the upstream is asked.\n"
-      "Each trouble is a line on standard error: FILE:LINE:COLUMN: what is wrong.\n"
+      "built yet. Neither the store nor the upstream is contacted.\n"
+      "Each error is a line on standard error: FILE:LINE:COLUMN: what is wrong.\n"
       "Warnings do not change the exit code.\n"
       "Example: pawl config check pawl.toml\n"
-      "Exit codes: 0 no trouble, 64 wrong usage, 65 the file is wrong.");
+      "Exit codes: 0 no error, 64 wrong usage, 65 the file is wrong.");
   config::Overrides& flags = checked->overrides;
   check_command->add_option("FILE", checked->file, "The configuration, a TOML file")->required();
   check_command->add_flag("--json", checked->json, "One JSON object on standard output");

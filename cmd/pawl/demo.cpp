@@ -157,7 +157,7 @@ int run(const config::Overrides& flags) {
   overrides.store = "sqlite:" + (folder / "gateway.db");
   const auto read = config::read_for_serving(std::nullopt, overrides);
   if (!read) {
-    for (const config::Trouble& trouble : read.error()) std::cerr << to_text(trouble) << '\n';
+    for (const config::Diagnostic& trouble : read.error()) std::cerr << to_text(trouble) << '\n';
     return exit_bad_data;
   }
   watch.emplace();

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "pawl/core/expected.hpp"
+#include "pawl/types/expected.hpp"
 
 namespace pawl::cmd {
 

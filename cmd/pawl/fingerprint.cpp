@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "cmd/pawl/command.hpp"
-#include "pawl/core/canonical.hpp"
-#include "pawl/core/fingerprint.hpp"
+#include "pawl/types/fingerprint.hpp"
+#include "src/core/canonical.hpp"
 
 namespace pawl::cmd {
 namespace {

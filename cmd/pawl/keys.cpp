@@ -5,11 +5,11 @@
 #include "cmd/pawl/command.hpp"
 #include "cmd/pawl/current_user.hpp"
 #include "cmd/pawl/desk.hpp"
-#include "pawl/core/dead_letter.hpp"
-#include "pawl/core/half_done.hpp"
 #include "src/config/files.hpp"
+#include "src/core/dead_letter.hpp"
+#include "src/core/half_done.hpp"
 #include "src/engine/stored_restoration.hpp"
-#include "src/gateway/key_story.hpp"
+#include "src/operator/key_history.hpp"
 #include "src/reconcile/derived_key.hpp"
 
 namespace pawl::cmd {
@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::size_t scopes_max = 10'000;  // looked at for a key that is not where it should be
 constexpr std::size_t hash_digits_min = 6;
+constexpr std::string_view lost_race =
+    "lost a race with a concurrent update; check it (pawl keys show), then repeat";
 
 struct Options {
   std::string store;
@@ -28,7 +30,7 @@ struct Options {
   // explain
   std::string hash;
   std::string request_id;
-  std::size_t scan = gateway::KeySearch{}.keys_max;
+  std::size_t scan = KeySearch{}.keys_max;
   // list
   std::string status = "unknown";
   bool dead = false;
@@ -64,7 +66,7 @@ int list(const Options& options) {
   if (!now) return failed(now.error());
   const auto keys = (*desk)->open.cases->list(*which, options.limit);
   if (!keys) return failed(keys.error());
-  std::cout << (options.json ? gateway::key_list_json(*keys) : gateway::key_list(*keys, *now));
+  std::cout << (options.json ? key_list_json(*keys) : key_list(*keys, *now));
   if (keys->size() >= options.limit) {
     std::cerr << "pawl keys: these are the oldest " << options.limit
               << "; there may be more: --limit\n";
@@ -72,8 +74,8 @@ int list(const Options& options) {
   return exit_ok;
 }
 
-Expected<gateway::KeyFacts, std::string> facts_of(Desk& desk, const Options& options) {
-  gateway::KeyFacts facts;
+Expected<KeyFacts, std::string> facts_of(Desk& desk, const Options& options) {
+  KeyFacts facts;
   facts.scope = Scope{options.scope};
   facts.key = Key{options.key};
   const Expected<Instant, std::string> now = time_of(desk);
@@ -89,7 +91,7 @@ Expected<gateway::KeyFacts, std::string> facts_of(Desk& desk, const Options& opt
   }
   facts.record = std::move(*record);
   facts.store = options.store;
-  Cases& cases = *desk.open.cases;
+  ReconciliationStore& cases = *desk.open.cases;
   if (!facts.record) {
     auto elsewhere = cases.scopes_of(facts.key, scopes_max);
     if (!elsewhere) return Unexpected{elsewhere.error()};
@@ -117,16 +119,16 @@ Expected<gateway::KeyFacts, std::string> facts_of(Desk& desk, const Options& opt
 }
 
 int tell(Desk& desk, const Options& options) {
-  const Expected<gateway::KeyFacts, std::string> facts = facts_of(desk, options);
+  const Expected<KeyFacts, std::string> facts = facts_of(desk, options);
   if (!facts) return failed(facts.error());
-  std::cout << (options.json ? gateway::key_story_json(*facts) : gateway::key_story(*facts));
+  std::cout << (options.json ? key_story_json(*facts) : key_story(*facts));
   const bool nothing = !facts->record && facts->audit.empty() && facts->notes.empty() &&
                        facts->evidence.empty() && facts->events.empty();
   return nothing ? exit_failed : exit_ok;
 }
 
-gateway::KeySearch search_of(const Options& options) {
-  gateway::KeySearch search;
+KeySearch search_of(const Options& options) {
+  KeySearch search;
   search.hash = options.hash;
   search.request_id = options.request_id;
   search.keys_max = options.scan;
@@ -134,7 +136,7 @@ gateway::KeySearch search_of(const Options& options) {
   return search;
 }
 
-int tell_found(Desk& desk, Options options, const gateway::FoundKey& found) {
+int tell_found(Desk& desk, Options options, const FoundKey& found) {
   if (!options.json && found.attempt != 0 && found.attempt != found.key.attempt) {
     std::cout << "It was attempt " << found.attempt << " at this key; there was another since.\n\n";
   }
@@ -145,28 +147,28 @@ int tell_found(Desk& desk, Options options, const gateway::FoundKey& found) {
 
 // By what a line of the log says.
 int tell_logged(Desk& desk, const Options& options) {
-  const gateway::KeySearch search = search_of(options);
-  const auto found = gateway::search_keys(*desk.open.cases, search);
+  const KeySearch search = search_of(options);
+  const auto found = search_keys(*desk.open.cases, search);
   if (!found) return failed(found.error());
   if (found->keys.size() == 1) return tell_found(desk, options, found->keys.front());
-  std::cout << (options.json ? gateway::found_keys_json(*found)
-                             : gateway::found_keys(*found, search, options.store));
+  std::cout << (options.json ? found_keys_json(*found) : found_keys(*found, search, options.store));
   return exit_failed;
 }
 
 // A key that no scope has may be what a line of the log has in a key's place.
-Cases::Result<std::optional<gateway::FoundKey>> logged_as(Desk& desk, const std::string& text) {
-  gateway::KeySearch search;
-  if (gateway::looks_like_hash(text)) {
+ReconciliationStore::Result<std::optional<FoundKey>> logged_as(Desk& desk,
+                                                               const std::string& text) {
+  KeySearch search;
+  if (looks_like_hash(text)) {
     search.hash = text;
-  } else if (gateway::looks_like_request_id(text)) {
+  } else if (looks_like_request_id(text)) {
     search.request_id = text;
   } else {
-    return std::optional<gateway::FoundKey>();
+    return std::optional<FoundKey>();
   }
-  const auto found = gateway::search_keys(*desk.open.cases, search);
+  const auto found = search_keys(*desk.open.cases, search);
   if (!found) return Unexpected{found.error()};
-  if (found->keys.size() != 1) return std::optional<gateway::FoundKey>();
+  if (found->keys.size() != 1) return std::optional<FoundKey>();
   return std::optional(found->keys.front());
 }
 
@@ -208,16 +210,16 @@ std::string why_not_unknown(const std::optional<Record>& record) {
   if (!record) return "there is no such record; is --scope right?";
   switch (status_of(*record)) {
     case Status::completed:
-      return "it is completed already, and an answer that was given is never changed. Somebody "
-             "else may have been quicker: pawl keys show";
+      return "it is completed already, and an answer that was given is never changed. A "
+             "concurrent update may have completed it: pawl keys show";
     case Status::failed_retryable:
       return "it is failed_retryable already: the next request with this key executes it";
     case Status::in_progress:
-      return "an owner is executing it. Only when its lease is over and nobody knows what became "
-             "of it can it be resolved";
+      return "an owner is executing it. It can be resolved only when its lease is over and its "
+             "outcome is unknown";
     case Status::pending: return "it waits for a worker, and nothing was sent yet";
     case Status::expired: return "it is expired: there is nothing to resolve";
-    case Status::unknown: return "somebody else was changing it; look again";
+    case Status::unknown: return std::string(lost_race);
   }
   return "its state does not allow it";
 }
@@ -241,8 +243,8 @@ std::string explain(const ResolveFailure& failure, Desk& desk, const Options& op
            "after the lease's end on (pawl keys show says when)";
   }
   if (refusal != nullptr && *refusal == ResolveRefusal::bad_response) {
-    return "it is a half-done flow of libpawl, and no call of it is marked as sent: whoever runs "
-           "the flow must finish it";
+    return "it is a half-done flow of libpawl, and no call of it is recorded as sent: the service "
+           "that runs the flow must finish it";
   }
   const bool another = current && options.fence != 0 && current->fence.number != options.fence;
   if (refusal != nullptr && another) {
@@ -259,7 +261,7 @@ std::string why_fence_is_needed(Desk& desk, const Options& options) {
       run_here(desk.open.store->find(Scope{options.scope}, Key{options.key}));
   if (!found) return "the store: " + std::string(to_text(found.error()));
   if (!*found || status_of(**found) != Status::unknown) return why_not_unknown(*found);
-  return "say which attempt you looked into: --fence N. " + in_force(**found);
+  return "say which attempt you investigated: --fence N. " + in_force(**found);
 }
 
 Expected<Finding, std::string> finding_of(const Options& options) {
@@ -298,7 +300,7 @@ void close_case(Desk& desk, const Record& record, bool happened, const std::stri
                          change.state == CaseState::closed ? "completed" : "not_executed",
                          actor + ": " + reason};
   const CaseId id{record.scope, record.key, record.fence};
-  const Cases::Result<Done> noted = desk.open.cases->change(id, change);
+  const ReconciliationStore::Result<Done> noted = desk.open.cases->change(id, change);
   if (!noted)
     std::cerr << "pawl keys: it is resolved; its history was not: " << noted.error() << '\n';
 }
@@ -342,8 +344,8 @@ std::string why_not_purged(const Record& record, const Options& options) {
     case Status::in_progress: return "an owner is executing it";
     case Status::pending: return "it waits for a worker and would never be executed";
     case Status::unknown:
-      return "nobody knows whether it happened: the next request with this key would execute it, "
-             "perhaps again. Resolve it first";
+      return "its outcome is unknown: the next request with this key would execute it, perhaps "
+             "again. Resolve it first";
     case Status::completed:
       if (options.forget_answer) return {};
       return "it is completed: without its answer the next request with this key executes it "
@@ -368,11 +370,11 @@ int purge(const Options& options) {
   const std::string refusal = why_not_purged(record, options);
   if (!refusal.empty()) return failed("not purged: " + refusal);
   const std::string actor = options.actor.empty() ? current_user() : options.actor;
-  const Cases::Result<bool> purged =
+  const ReconciliationStore::Result<bool> purged =
       (*desk)->open.cases->purge(record.scope, record.key, guard_of(record),
                                  AuditEntry{"operator " + actor, "purge", options.reason});
   if (!purged) return failed(purged.error());
-  if (!*purged) return failed("not purged: somebody else changed it meanwhile; look again");
+  if (!*purged) return failed("not purged: " + std::string(lost_race));
   std::cout
       << "purged: a request with this key is new. Nodes that have its answer in memory forget "
          "it within seconds\n";
@@ -408,7 +410,7 @@ int handle_dead_letter(const Options& options, const std::string& action, const 
   const StoreResult<Written> written =
       run_here((*desk)->open.store->replace_one(std::move(change)));
   if (!written) return failed("the store: " + std::string(to_text(written.error())));
-  if (!written->mine) return failed("not " + done + ": somebody else changed it; look again");
+  if (!written->mine) return failed("not " + done + ": " + std::string(lost_race));
   std::cout << done << ": it is now " << became << '\n';
   return exit_ok;
 }
@@ -429,7 +431,7 @@ int ask(const Options& options) {
   const std::string actor = options.actor.empty() ? current_user() : options.actor;
   const CaseNote note{*now, (*found)->fence, "operator", "asked again",
                       actor + ": " + options.reason};
-  const Cases::Result<bool> reopened =
+  const ReconciliationStore::Result<bool> reopened =
       (*desk)->open.cases->reopen(Scope{options.scope}, Key{options.key}, note);
   if (!reopened) return failed(reopened.error());
   if (!*reopened) return failed("not asked: it is no dead letter; its source is being asked");
@@ -441,7 +443,7 @@ int ask(const Options& options) {
   const StoreResult<Written> written =
       run_here((*desk)->open.store->replace_one(std::move(change)));
   if (!written) return failed("the store: " + std::string(to_text(written.error())));
-  std::cout << "its source is asked again, by the next node that looks\n";
+  std::cout << "its source is asked again, at the next poll of any node\n";
   return exit_ok;
 }
 
@@ -470,22 +472,22 @@ void add_reason(CLI::App* command, const std::shared_ptr<Options>& options) {
 
 void add_fence(CLI::App* command, const std::shared_ptr<Options>& options) {
   command
-      ->add_option("--fence", options->fence,
-                   "Which attempt you looked into, as lists and explain show it: refused where the "
-                   "key was executed again since. Needed to say that it was not executed")
+      ->add_option(
+          "--fence", options->fence,
+          "Which attempt you investigated, as lists and explain show it: refused where the "
+          "key was executed again since. Needed to say that it was not executed")
       ->check(CLI::PositiveNumber);
 }
 
 void add_show(CLI::App& parent, const char* name, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = add(parent, name, "Tell the story of one key in plain words", options);
+  CLI::App* command = add(parent, name, "Show the history of one key in plain words", options);
   command->add_option("KEY", options->key, "The key, as the client sent it, without quotes");
-  command->add_option("--scope", options->scope, "Whose key: caller:NAME (whoever has it)");
+  command->add_option("--scope", options->scope, "Whose key: caller:NAME (all that have it)");
   command->add_option("--hash", options->hash, "Instead of KEY: key or key_hash of a log line");
   command->add_option("--request-id", options->request_id,
                       "Instead of KEY: Pawl-Request-Id, or request_id or execution of a log line");
-  command->add_option("--scan", options->scan,
-                      "How many records to look at for those two (10000000)");
+  command->add_option("--scan", options->scan, "How many records to scan for those two (10000000)");
   command->add_flag("--json", options->json, "Print one JSON object");
   command->footer(
       "Example: pawl explain 8e03978e-40d5-43dd-bc93-6894a57f9324 --scope caller:acme\\\n"
@@ -498,11 +500,11 @@ void add_show(CLI::App& parent, const char* name, int& exit_code) {
 }  // namespace
 
 void add_keys(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("keys", "Look at single keys, and settle unknown ones");
+  CLI::App* command = app.add_subcommand("keys", "Inspect single keys, and resolve unknown ones");
   command->require_subcommand(1);
   command->footer(
       "Example: pawl keys list --status dead --store sqlite:pawl.db\n"
-      "For whoever is on call: docs/reconciliation.md");
+      "On call: docs/reconciliation.md");
   auto options = std::make_shared<Options>();
   CLI::App* listing =
       add(*command, "list", "List unknown, dead, in_progress or pending keys", options);
@@ -526,8 +528,8 @@ void add_keys(CLI::App& app, int& exit_code) {
   add_fence(resolving, found);
   add_reason(resolving, found);
   resolving->footer(
-      "Of a half-done flow of libpawl the answer is that of the call in doubt: the\n"
-      "flow records it and goes on.\n"
+      "Of a half-done flow of libpawl the answer is that of the call whose outcome is\n"
+      "unknown: the flow records it and goes on.\n"
       "Example: pawl keys resolve K --scope caller:acme --completed --status 201 \\\n"
       "           --body pay.json --reason \"ch_123 is in the provider's books\" \\\n"
       "           --fence 1794936123000001 --store sqlite:pawl.db\n"

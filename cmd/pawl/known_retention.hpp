@@ -4,10 +4,10 @@
 #include <optional>
 #include <string>
 
-#include "pawl/core/expected.hpp"
-#include "pawl/core/time.hpp"
-#include "pawl/ports/upkeep.hpp"
+#include "pawl/types/expected.hpp"
+#include "pawl/types/time.hpp"
 #include "src/config/config.hpp"
+#include "src/ports/upkeep.hpp"
 
 namespace pawl::cmd {
 

@@ -1,9 +1,8 @@
-#include <sqlite3.h>
-
 #include <cstdio>
 
 #include "cmd/pawl/command.hpp"
 #include "cmd/pawl/typo.hpp"
+#include "src/adapters/sqlite/connection.hpp"
 
 namespace {
 
@@ -25,8 +24,7 @@ const char* malloc_conf = "percpu_arena:percpu";
 }
 
 int main(int argc, char** argv) {
-  // Nobody asks SQLite how much memory it has, and counting takes a lock for every piece of it.
-  sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+  pawl::sqlite::count_no_memory();
 
   CLI::App app(description, "pawl");
   app.footer(footer);

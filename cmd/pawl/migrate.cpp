@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cmd/pawl/command.hpp"
-#include "pawl/core/json.hpp"
+#include "pawl/types/json.hpp"
 #include "src/adapters/postgres/grants.hpp"
 #include "src/adapters/postgres/migrate.hpp"
 #include "src/adapters/sqlite/sqlite_store.hpp"
@@ -34,7 +34,7 @@ int migrate_sqlite(const Options& options) {
   if (options.dry_run || options.status) {
     return failed(
         "a SQLite store is brought up to date whenever it is opened, so there is nothing "
-        "to look at beforehand; run without --dry-run and --status");
+        "to inspect beforehand; run without --dry-run and --status");
   }
   const auto store = sqlite::SqliteStore::open(options.store.substr(sqlite_prefix.size()));
   if (!store) return failed(store.error());
@@ -92,7 +92,8 @@ int grant(const Options& options) {
     return exit_usage;
   }
   if (options.store.starts_with(sqlite_prefix)) {
-    return failed("a SQLite store has no roles: whoever may read and write the file may use it");
+    return failed(
+        "a SQLite store has no roles: any user that may read and write the file may use it");
   }
   const auto statements = options.apply ? postgres::apply_grants(options.store, *roles)
                                         : postgres::grants_for(options.store, *roles);

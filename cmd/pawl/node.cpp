@@ -9,15 +9,15 @@
 #include <future>
 
 #include "cmd/pawl/desk.hpp"
-#include "src/adapters/postgres/cases.hpp"
 #include "src/adapters/postgres/channel.hpp"
-#include "src/adapters/postgres/observations.hpp"
-#include "src/adapters/postgres/outbox.hpp"
+#include "src/adapters/postgres/observation_store.hpp"
+#include "src/adapters/postgres/outbox_store.hpp"
 #include "src/adapters/postgres/postgres_store.hpp"
-#include "src/adapters/sqlite/cases.hpp"
-#include "src/adapters/sqlite/ledger_sheet.hpp"
-#include "src/adapters/sqlite/observations.hpp"
-#include "src/adapters/sqlite/outbox.hpp"
+#include "src/adapters/postgres/reconciliation_store.hpp"
+#include "src/adapters/sqlite/ledger_workspace.hpp"
+#include "src/adapters/sqlite/observation_store.hpp"
+#include "src/adapters/sqlite/outbox_store.hpp"
+#include "src/adapters/sqlite/reconciliation_store.hpp"
 #include "src/adapters/sqlite/sqlite_store.hpp"
 #include "src/config/serving.hpp"
 #include "src/engine/orphans.hpp"
@@ -32,10 +32,10 @@ constexpr std::string_view sqlite_prefix = "sqlite:";
 
 template <class Concrete>
 Expected<OpenStore, std::string> opened(Expected<std::unique_ptr<Concrete>, std::string> store,
-                                        std::unique_ptr<Observations> observations,
+                                        std::unique_ptr<ObservationStore> observations,
                                         std::unique_ptr<OutboxStore> outbox,
-                                        std::unique_ptr<Cases> cases,
-                                        std::unique_ptr<Cases> more_cases,
+                                        std::unique_ptr<ReconciliationStore> cases,
+                                        std::unique_ptr<ReconciliationStore> more_cases,
                                         std::unique_ptr<Upkeep> upkeep) {
   if (!store) return Unexpected{store.error()};
   Concrete* const concrete = store->get();
@@ -49,7 +49,7 @@ Expected<OpenStore, std::string> opened(Expected<std::unique_ptr<Concrete>, std:
                    {}};
 }
 
-class PostgresHearing final : public Hearing {
+class PostgresHearing final : public NotificationChannel {
  public:
   PostgresHearing(const std::string& url, const postgres::Options& options, std::string name,
                   std::function<void(std::string_view)> heard)
@@ -121,7 +121,7 @@ Expected<OpenStore, std::string> open_store(const std::string& url, bool allow_l
   if (url.starts_with(sqlite_prefix)) {
     const std::string path = url.substr(sqlite_prefix.size());
     return opened(sqlite::SqliteStore::open(path, {}, when_old),
-                  std::make_unique<sqlite::SqliteObservations>(path),
+                  std::make_unique<sqlite::SqliteObservationStore>(path),
                   std::make_unique<sqlite::SqliteOutbox>(path), sqlite::cases_in(path),
                   sqlite::cases_in(path), sqlite::upkeep_in(path));
   }
@@ -129,7 +129,7 @@ Expected<OpenStore, std::string> open_store(const std::string& url, bool allow_l
   options.allow_lossy_store = allow_lossy_store;
   Expected<OpenStore, std::string> store = opened(
       postgres::PostgresStore::open(url, options),
-      std::make_unique<postgres::PostgresObservations>(url, options),
+      std::make_unique<postgres::PostgresObservationStore>(url, options),
       std::make_unique<postgres::PostgresOutbox>(url, options), postgres::cases_in(url, options),
       postgres::cases_in(url, options), postgres::upkeep_in(url, options));
   if (store) {
@@ -192,20 +192,20 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
       admin_count_(256, 256) {
   shared_.orphans = std::make_shared<Orphans>();
   for (std::size_t i = 0; i < thread_count(config); ++i) {
-    workers_.push_back(std::make_unique<Worker>(config, shared_, *store_.store, metrics_, desk_));
+    loops_.push_back(std::make_unique<EventLoop>(config, shared_, *store_.store, metrics_, desk_));
   }
   shared_.observer = &observer_;
   shared_.desk = &desk_;
-  shared_.news = [&reconciler = workers_.front()->reconciler] { reconciler.wake(); };
+  shared_.news = [&reconciler = loops_.front()->reconciler] { reconciler.wake(); };
   for (const std::string& route : observed_routes(config)) {
     metrics_.will_observe(route, gateway::all_words());
   }
-  shared_.accepted = [&async = workers_.front()->async] { async.wake(); };
+  shared_.accepted = [&async = loops_.front()->async] { async.wake(); };
   if (store_.hear && role_ == Role::serve && somebody_waits(config)) {
-    hearing_ = store_.hear("pawl_settled", [this](std::string_view name) {
-      if (shared_.hints.heard(name)) metrics_.hinted();
+    channel_ = store_.hear("pawl_settled", [this](std::string_view name) {
+      if (shared_.notices.heard(name)) metrics_.hinted();
     });
-    shared_.hints.say = [this](std::string name) { hearing_->say(std::move(name)); };
+    shared_.notices.say = [this](std::string name) { channel_->say(std::move(name)); };
   }
   open_outbox();
   gateway::AdminSources sources;
@@ -213,16 +213,16 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
   sources.metrics = [this] { return metrics_text(); };
   sources.token = config.admin.token;
   admin_.emplace(std::move(sources));
-  Worker& first = *workers_.front();
+  EventLoop& first = *loops_.front();
   admin_sessions_.emplace(first.context, first.deadlines, *admin_, http::SessionLimits{});
 }
 
 Node::~Node() {
-  for (const auto& worker : workers_) worker->join();
+  for (const auto& worker : loops_) worker->join();
   outbox_hearing_.reset();
   desk_.stop();  // what it answers, it answers to them
   upkeep_.stop();
-  hearing_.reset();  // before the event loops on which it wakes whoever waits
+  channel_.reset();  // before the event loops on which it wakes whoever waits
   // Its threads may still be letting go of the event loops they have just woken: they end first.
   store_.store.reset();
 }
@@ -230,7 +230,7 @@ Node::~Node() {
 // A worker looks after the outbox even where it has nowhere to send to: what waits must be seen.
 void Node::open_outbox() {
   if (role_ == Role::serve && config_.destinations.empty()) return;
-  Worker& first = *workers_.front();
+  EventLoop& first = *loops_.front();
   for (const config::Destination& destination : config_.destinations) {
     metrics_.will_deliver(destination.name);
   }
@@ -255,7 +255,7 @@ void Node::open_outbox() {
 }
 
 Expected<Done, std::string> Node::open() {
-  Worker& first = *workers_.front();
+  EventLoop& first = *loops_.front();
   const auto told = restoration_to_obey(*store_.upkeep);
   if (!told) return Unexpected{"store: " + told.error()};
   if (*told) obey(*told);
@@ -264,7 +264,7 @@ Expected<Done, std::string> Node::open() {
   first.upkeep = &upkeep_;
   first.on_restoration = [this](const std::optional<StoredRestoration>& now) { obey(now); };
   std::vector<http::SessionGroup*> groups;
-  for (const auto& worker : workers_) groups.push_back(&worker->sessions);
+  for (const auto& worker : loops_) groups.push_back(&worker->sessions);
   if (role_ == Role::serve) {
     listener_.emplace(first.context, groups, count_);
     const auto port = listener_->open(config_.listen.host, config_.listen.port);
@@ -287,7 +287,7 @@ void Node::obey(const std::optional<StoredRestoration>& told) {
   obeyed_ = told;
   std::optional<Restoration> restoration;
   if (told) restoration = Restoration{told->since, told->at, told->until, told->trust_uuidv7};
-  for (const auto& worker : workers_) {
+  for (const auto& worker : loops_) {
     net::post(worker->context,
               [&engine = worker->engine, restoration] { engine.set_restored(restoration); });
   }
@@ -303,27 +303,27 @@ std::string Node::admin_url() const { return url_of(config_.admin.listen, admin_
 
 bool Node::serve() {
   Signals& signals = *signals_;
-  Worker& first = *workers_.front();
+  EventLoop& first = *loops_.front();
   const Duration renewal = renew_interval(config_);
-  for (const auto& worker : workers_) {
-    worker->repeat(&Worker::renew, renewal);
-    worker->repeat(&Worker::look_after, 2s);
+  for (const auto& worker : loops_) {
+    worker->repeat(&EventLoop::renew, renewal);
+    worker->repeat(&EventLoop::look_after, 2s);
   }
-  first.repeat(&Worker::sweep, config_.sweep_interval);
-  first.repeat(&Worker::reap, config_.sweep_interval);
-  first.repeat(&Worker::tidy, config_.sweep_interval);
-  first.repeat(&Worker::count_unknown, config_.sweep_interval);
-  first.repeat(&Worker::count_unreadable, config_.sweep_interval);
+  first.repeat(&EventLoop::sweep, config_.sweep_interval);
+  first.repeat(&EventLoop::reap, config_.sweep_interval);
+  first.repeat(&EventLoop::tidy, config_.sweep_interval);
+  first.repeat(&EventLoop::count_unknown, config_.sweep_interval);
+  first.repeat(&EventLoop::count_unreadable, config_.sweep_interval);
   net::co_spawn(first.context, first.async.run(), net::detached);
   if (first.outbox) {
     net::co_spawn(first.context, first.outbox->run(), net::detached);
     net::co_spawn(first.context, first.inquiries->run(), net::detached);
-    first.repeat(&Worker::count_outbox, std::min<Duration>(config_.sweep_interval, 10s));
+    first.repeat(&EventLoop::count_outbox, std::min<Duration>(config_.sweep_interval, 10s));
   }
   net::co_spawn(first.context, first.reconciler.run(), net::detached);
   if (listener_) net::co_spawn(first.context, listener_->run(), net::detached);
   net::co_spawn(first.context, admin_listener_->run(), net::detached);
-  for (const auto& worker : workers_) worker->start();
+  for (const auto& worker : loops_) worker->start();
   comparer_.start();
   if (role_ == Role::serve) observer_.start();
   constexpr auto never = std::chrono::steady_clock::time_point::max();
@@ -349,29 +349,29 @@ void Node::watch_store() {
   const std::string trouble = store_.trouble().value_or("");
   if (trouble == store_trouble_) return;
   store_trouble_ = trouble;
-  trouble.empty() ? log_.say("info", "the store is back")
+  trouble.empty() ? log_.say("info", "the store has recovered")
                   : log_.say("warning", "the store cannot be used: " + trouble);
 }
 
 // Stops accepting, lets what is under way finish, and ends when it has, or at drain_timeout.
 bool Node::drain() {
   log_.say("info", "draining: " + std::to_string(count_.all()) + " connections");
-  Worker& first = *workers_.front();
+  EventLoop& first = *loops_.front();
   if (first.outbox) first.outbox->stop();  // its rows can wait for the next worker
   net::post(first.context, [this] {
     if (listener_) listener_->close();
   });
-  for (const auto& worker : workers_) {
+  for (const auto& worker : loops_) {
     net::post(worker->context, [&sessions = worker->sessions] { sessions.drain(); });
   }
   comparer_.stop();  // what it has read is read again another time
   const auto deadline = std::chrono::steady_clock::now() + config_.drain_timeout;
   const bool finished = wait_until([&] { return under_way() == 0; }, deadline);
   if (finished) observer_.stop();
-  for (const auto& worker : workers_) worker->stop_passes();
+  for (const auto& worker : loops_) worker->stop_passes();
   const bool quiet = wait_until(
       [&] {
-        return std::ranges::none_of(workers_, [](const auto& worker) { return worker->busy(); });
+        return std::ranges::none_of(loops_, [](const auto& worker) { return worker->busy(); });
       },
       std::max(deadline, std::chrono::steady_clock::now() + 1s));
   net::post(first.context, [this] {
@@ -396,7 +396,7 @@ bool Node::drain() {
 
 std::size_t Node::under_way() const {
   std::size_t all = count_.all();
-  for (const auto& worker : workers_) all += worker->gateway.late();
+  for (const auto& worker : loops_) all += worker->gateway.boundary().late();
   return all;
 }
 
@@ -407,14 +407,14 @@ std::vector<gateway::NotReady> Node::not_ready() const {
   if (const std::optional<std::string> trouble = store_.trouble()) {
     reasons.push_back({"store: it cannot be used", *trouble});
   }
-  const StoreTime& time = workers_.front()->engine.time();  // the admin's own thread
+  const StoreTime& time = loops_.front()->engine.time();  // the admin's own thread
   if (!time.known()) reasons.push_back({"store: its time is not known yet"});
   if (!time.trusted()) reasons.push_back({"clock: " + gateway::clock_trouble(time)});
   return reasons;
 }
 
 std::string Node::metrics_text() {
-  gateway::Gauges now;
+  prom::Gauges now;
   now.connections = static_cast<double>(count_.all());
   now.cache_bytes = static_cast<double>(shared_.cache.bytes());
   now.memory_budget = static_cast<double>(shared_.memory.bytes());
@@ -422,7 +422,7 @@ std::string Node::metrics_text() {
   now.waiting = static_cast<double>(shared_.flights.waiting());
   now.log_dropped = static_cast<double>(log_.dropped());
   now.breaker_open = shared_.breaker.open();
-  now.clock_trusted = workers_.front()->engine.time().trusted();  // the admin's own thread
+  now.clock_trusted = loops_.front()->engine.time().trusted();  // the admin's own thread
   return metrics_.text(now);
 }
 

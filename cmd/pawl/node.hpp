@@ -9,46 +9,49 @@
 #include <thread>
 #include <vector>
 
-#include "pawl/ports/upkeep.hpp"
 #include "src/adapters/http/server.hpp"
 #include "src/adapters/os/random.hpp"
+#include "src/adapters/os/sleepers.hpp"
 #include "src/adapters/os/system_clock.hpp"
+#include "src/adapters/prometheus/prometheus_metrics.hpp"
 #include "src/adapters/sqlite/database.hpp"
 #include "src/engine/stored_restoration.hpp"
 #include "src/gateway/admin.hpp"
 #include "src/gateway/async_worker.hpp"
 #include "src/gateway/case_desk.hpp"
 #include "src/gateway/clock_watch.hpp"
-#include "src/gateway/comparer.hpp"
 #include "src/gateway/gateway.hpp"
+#include "src/gateway/ledger_job.hpp"
 #include "src/gateway/metered_store.hpp"
-#include "src/gateway/observer.hpp"
 #include "src/gateway/outbox_reconciler.hpp"
 #include "src/gateway/outbox_worker.hpp"
-#include "src/gateway/prometheus_metrics.hpp"
 #include "src/gateway/reconciler.hpp"
+#include "src/gateway/recorder.hpp"
+#include "src/ports/upkeep.hpp"
 
 namespace pawl::cmd {
 
-// Hints between nodes, for as long as it lives.
-class Hearing {
+// SettledNotices between nodes, for as long as it lives.
+class NotificationChannel {
  public:
-  virtual ~Hearing() = default;
+  virtual ~NotificationChannel() = default;
   virtual void say(std::string word) = 0;
 };
 
 // A store that is open, and a way to ask how it is.
 struct OpenStore {
   std::unique_ptr<Store> store;
-  std::unique_ptr<Observations> observations;
+  std::unique_ptr<ObservationStore> observations;
   std::unique_ptr<OutboxStore> outbox;
-  std::unique_ptr<Cases> cases;
-  std::unique_ptr<Cases> more_cases;  // the same, on a connection of its own
+  std::unique_ptr<ReconciliationStore> cases;
+  std::unique_ptr<ReconciliationStore> more_cases;  // the same, on a connection of its own
   std::unique_ptr<Upkeep> upkeep;
   std::function<std::optional<std::string>()> trouble;
   // Opens the store's way of passing hints between nodes, if it has one: the channel's name, and
   // what is called with each word that is heard.
-  std::function<std::unique_ptr<Hearing>(std::string, std::function<void(std::string_view)>)> hear;
+  std::function<std::unique_ptr<NotificationChannel>(std::string,
+                                                     std::function<void(std::string_view)>)>
+      hear;
 };
 // `when_old`: of a SQLite store. A PostgreSQL one is changed by `pawl migrate` alone.
 Expected<OpenStore, std::string> open_store(const std::string& url, bool allow_lossy_store,
@@ -56,10 +59,10 @@ Expected<OpenStore, std::string> open_store(const std::string& url, bool allow_l
 
 // One thread: an event loop with an engine, a gateway and connections of its own. Threads meet in
 // the store, as nodes do.
-class Worker {
+class EventLoop {
  public:
-  Worker(const config::Config& config, gateway::Shared& shared, Store& store,
-         gateway::PrometheusMetrics& metrics, gateway::CaseDesk& desk);
+  EventLoop(const config::Config& config, gateway::NodeServices& shared, Store& store,
+            prom::PrometheusMetrics& metrics, gateway::CaseDesk& desk);
 
   void start();
   // Lets no pass begin any more. From any thread.
@@ -84,6 +87,7 @@ class Worker {
   http::UpstreamPool others;  // of those that need no record
   gateway::MeteredStore store;
   Engine engine;
+  os::AsioSleepers sleepers{context.get_executor()};
   gateway::Gateway gateway;
   http::SessionGroup sessions;
   gateway::AsyncWorker async;
@@ -94,7 +98,7 @@ class Worker {
   std::function<void(const std::optional<StoredRestoration>&)> on_restoration;
 
   // Background work; `pass` is called again `every` so often until stop_passes.
-  using Pass = Task<void> (Worker::*)();
+  using Pass = Task<void> (EventLoop::*)();
   void repeat(Pass pass, Duration every);
 
   Task<void> renew();
@@ -111,8 +115,8 @@ class Worker {
   void run_until_thrown();
   void watch_clock();
 
-  gateway::Shared& shared_;
-  gateway::PrometheusMetrics& metrics_;
+  gateway::NodeServices& shared_;
+  prom::PrometheusMetrics& metrics_;
   gateway::RequestLog& log_;
   std::size_t unreadable_ = 0;  // as last said in the log
   gateway::ClockWatch clock_watch_;
@@ -156,18 +160,18 @@ class Node {
   const Role role_;
   OpenStore store_;
   gateway::RequestLog log_;
-  gateway::PrometheusMetrics metrics_;
-  gateway::Shared shared_;
-  std::unique_ptr<Hearing> hearing_;
-  std::unique_ptr<Hearing> outbox_hearing_;
+  prom::PrometheusMetrics metrics_;
+  gateway::NodeServices shared_;
+  std::unique_ptr<NotificationChannel> channel_;
+  std::unique_ptr<NotificationChannel> outbox_hearing_;
   os::SystemClock clock_;
-  gateway::Observer observer_;
+  gateway::Recorder observer_;
   gateway::CaseDesk desk_;
   gateway::Desk<Upkeep> upkeep_;
-  gateway::Comparer comparer_;
+  gateway::LedgerJob comparer_;
   http::ConnectionCount count_;
   http::ConnectionCount admin_count_;
-  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<EventLoop>> loops_;
   std::optional<gateway::Admin> admin_;
   std::optional<http::SessionGroup> admin_sessions_;
   std::optional<http::Listener> listener_;

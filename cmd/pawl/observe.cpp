@@ -7,12 +7,12 @@
 #include <string>
 
 #include "cmd/pawl/command.hpp"
-#include "src/adapters/postgres/observations.hpp"
-#include "src/adapters/sqlite/observations.hpp"
+#include "src/adapters/postgres/observation_store.hpp"
+#include "src/adapters/sqlite/observation_store.hpp"
 #include "src/config/secrets.hpp"
 #include "src/config/units.hpp"
-#include "src/gateway/judgement.hpp"
 #include "src/gateway/observe_report.hpp"
+#include "src/gateway/predict.hpp"
 
 namespace pawl::cmd {
 namespace {
@@ -31,17 +31,17 @@ int failed(const std::string& what, int code = exit_failed) {
   return code;
 }
 
-std::unique_ptr<Observations> observations_in(const std::string& url) {
+std::unique_ptr<ObservationStore> observations_in(const std::string& url) {
   if (url.starts_with(sqlite_prefix)) {
-    return std::make_unique<sqlite::SqliteObservations>(url.substr(sqlite_prefix.size()));
+    return std::make_unique<sqlite::SqliteObservationStore>(url.substr(sqlite_prefix.size()));
   }
   postgres::Options options;
   options.allow_lossy_store = true;  // nothing is promised here
-  return std::make_unique<postgres::PostgresObservations>(url, options);
+  return std::make_unique<postgres::PostgresObservationStore>(url, options);
 }
 
 // Which routes there are, for whoever asked for another.
-std::string routes_in(const Observations::Summary& summary) {
+std::string routes_in(const ObservationStore::Summary& summary) {
   std::set<std::string> names;
   for (const Tally& tally : summary.tallies) names.insert(tally.route);
   std::string all;
@@ -58,7 +58,7 @@ int report(const Options& options) {
   const Expected<std::string, std::string> store = config::expand_store(options.store);
   if (!store) return failed("--store: " + store.error());
   // The span in which it began counts whole.
-  Expected<Observations::Summary, std::string> summary =
+  Expected<ObservationStore::Summary, std::string> summary =
       observations_in(*store)->summary(*since + gateway::tally_span);
   if (!summary) return failed(summary.error());
   if (options.route) {

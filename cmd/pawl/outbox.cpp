@@ -7,8 +7,8 @@
 #include "cmd/pawl/command.hpp"
 #include "cmd/pawl/current_user.hpp"
 #include "cmd/pawl/outbox_text.hpp"
-#include "src/adapters/postgres/outbox.hpp"
-#include "src/adapters/sqlite/outbox.hpp"
+#include "src/adapters/postgres/outbox_store.hpp"
+#include "src/adapters/sqlite/outbox_store.hpp"
 #include "src/config/secrets.hpp"
 
 namespace pawl::cmd {
@@ -78,7 +78,7 @@ int show(const Options& options) {
 
 int change(const Options& options) {
   if (options.reason.find_first_not_of(" \t") == std::string::npos) {
-    return failed("--reason is empty; say why, for whoever reads the audit", exit_usage);
+    return failed("--reason is empty; say why, for readers of the audit", exit_usage);
   }
   const std::unique_ptr<OutboxStore> outbox = outbox_in(options.store);
   const OutboxAuthor author{options.actor.value_or(current_user()), options.reason};
@@ -149,7 +149,7 @@ std::shared_ptr<Options> add_change(CLI::App& outbox, int& exit_code, OutboxActi
 }  // namespace
 
 void add_outbox(CLI::App& app, int& exit_code) {
-  CLI::App* outbox = app.add_subcommand("outbox", "See and settle calls promised to the outside");
+  CLI::App* outbox = app.add_subcommand("outbox", "Inspect and settle outbox messages");
   outbox->require_subcommand(1);
   outbox->footer(
       "Example: pawl outbox list --store sqlite:pawl.db --status dead\n"
@@ -161,7 +161,7 @@ void add_outbox(CLI::App& app, int& exit_code) {
       *outbox, exit_code, OutboxAction::retry, "retry", "Send a dead letter again, now",
       "It is sent under the key it always had. What may have happened is sent again only\n"
       "where the destination dedupes and its dedupe_window is not over; an unknown one\n"
-      "only if you say that you have looked.\n"
+      "only if you say that you have checked there.\n"
       "Example: pawl outbox retry 6f1d... --store sqlite:pawl.db --reason \"account fixed\"\n"
       "Exit codes: 0 done, 1 failed or it makes no sense, 64 wrong usage.",
       command);

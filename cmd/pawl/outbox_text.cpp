@@ -4,8 +4,8 @@
 #include <array>
 #include <cstdio>
 
-#include "pawl/core/json.hpp"
-#include "pawl/core/printable.hpp"
+#include "pawl/types/json.hpp"
+#include "src/core/printable.hpp"
 
 namespace pawl::cmd {
 namespace {
@@ -116,7 +116,7 @@ std::string row_text(const OutboxRow& row, Instant now) {
   field(out, "answer", row.response_code ? std::to_string(*row.response_code) : "");
   field(out, "provider id", row.provider_id);
   field(out, "last error", row.last_error);
-  field(out, "promised", iso(row.created_at));
+  field(out, "enqueued", iso(row.created_at));
   field(out, "done", row.done_at ? iso(*row.done_at) : "");
   field(out, "next", next_step(row, now));
   return out;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "pawl/core/outbox.hpp"
+#include "src/core/outbox.hpp"
 
 namespace pawl::cmd {
 

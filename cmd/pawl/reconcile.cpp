@@ -6,13 +6,13 @@
 
 #include "cmd/pawl/command.hpp"
 #include "cmd/pawl/node.hpp"
-#include "pawl/core/printable.hpp"
-#include "src/adapters/sqlite/ledger_sheet.hpp"
+#include "src/adapters/sqlite/ledger_workspace.hpp"
 #include "src/config/serving.hpp"
 #include "src/config/units.hpp"
-#include "src/gateway/comparer.hpp"
-#include "src/gateway/json_object.hpp"
+#include "src/core/json_writer.hpp"
+#include "src/core/printable.hpp"
 #include "src/gateway/ledger_comparison.hpp"
+#include "src/gateway/ledger_job.hpp"
 
 namespace pawl::cmd {
 namespace {
@@ -57,7 +57,7 @@ class Report {
 
   void begin(const LedgerRange& range) {
     if (!json_) return;
-    gateway::JsonObject head;
+    JsonObject head;
     head.text("source", range.source);
     std::string text = head.done();
     text.pop_back();
@@ -66,7 +66,7 @@ class Report {
 
   void tell(const Difference& difference) {
     if (json_) {
-      gateway::JsonObject line;
+      JsonObject line;
       line.text("kind", to_text(difference.kind)).text("scope", difference.scope);
       line.text("key", difference.key).text("derived_key", difference.subject);
       line.text("id", difference.id).text("detail", difference.detail);
@@ -114,7 +114,7 @@ int run(const Options& options) {
   }
   const auto read = config::read_for_serving(options.config, {});
   if (!read) {
-    for (const config::Trouble& trouble : read.error()) std::cerr << to_text(trouble) << '\n';
+    for (const config::Diagnostic& trouble : read.error()) std::cerr << to_text(trouble) << '\n';
     return exit_bad_data;
   }
   const config::Config& config = read->config;

@@ -21,10 +21,10 @@ int run(const Options& options) {
   prepare_process();
   Expected<config::Read, config::Troubles> read = read_settings(options.config, options.overrides);
   if (!read) {
-    for (const config::Trouble& trouble : read.error()) std::cerr << to_text(trouble) << '\n';
+    for (const config::Diagnostic& trouble : read.error()) std::cerr << to_text(trouble) << '\n';
     return exit_bad_data;
   }
-  for (const config::Trouble& warning : read->warnings) {
+  for (const config::Diagnostic& warning : read->warnings) {
     std::cerr << "warning: " << to_text(warning) << '\n';
   }
   const std::string cut_down = fit_into_descriptors(read->config);

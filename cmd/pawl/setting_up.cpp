@@ -12,8 +12,8 @@
 
 #include "src/adapters/os/memory_limit.hpp"
 #include "src/adapters/postgres/inventory.hpp"
-#include "src/adapters/sqlite/facts.hpp"
 #include "src/adapters/sqlite/inventory.hpp"
+#include "src/adapters/sqlite/store_metadata.hpp"
 #include "src/config/show.hpp"
 #include "src/config/units.hpp"
 #include "src/gateway/scope_rule.hpp"
@@ -205,10 +205,11 @@ void announce(gateway::RequestLog& log, const config::Read& read, const StoreSta
   values.emplace_back("admin", addresses.admin);
   log.say("info", "starting", values);
   if (!addresses.listen.empty() && !config.caller.from) {
-    log.say("warning",
-            "no caller was chosen ([caller] from): callers are not told apart, and a key belongs "
-            "to the credentials (Authorization, Cookie, X-Api-Key, ...) that used it first; other "
-            "credentials get 409. Choose one, or \"single\" if all callers are one tenant");
+    log.say(
+        "warning",
+        "no caller was chosen ([caller] from): callers are not distinguished, and a key belongs "
+        "to the credentials (Authorization, Cookie, X-Api-Key, ...) that used it first; other "
+        "credentials get 409. Choose one, or \"single\" if all callers are one tenant");
   }
   if (store.is_new && store.is_relative) {
     log.say("warning",

@@ -8,7 +8,7 @@
 #include "cmd/pawl/current_user.hpp"
 #include "cmd/pawl/desk.hpp"
 #include "cmd/pawl/known_retention.hpp"
-#include "pawl/core/json.hpp"
+#include "pawl/types/json.hpp"
 #include "src/config/secrets.hpp"
 #include "src/config/serving.hpp"
 #include "src/config/show.hpp"
@@ -60,7 +60,7 @@ Expected<Chosen, std::string> choose(const Options& options) {
   const auto read = config::read_for_serving(options.config, overrides, config::Purpose::work);
   if (!read) {
     std::string all;
-    for (const config::Trouble& trouble : read.error()) all += "\n" + to_text(trouble);
+    for (const config::Diagnostic& trouble : read.error()) all += "\n" + to_text(trouble);
     return Unexpected{"the configuration is not right:" + all};
   }
   chosen.store = read->config.store;
@@ -232,7 +232,7 @@ int restored(const Options& options) {
   if (!ended) return failed("it could not be recorded as done" + again + ended.error());
   std::cout << "restored: keys that are not in the store are refused until " << in_words(told.until)
             << "\n  " << *records << " keys that were not finished are unknown now\n  " << *messages
-            << " messages of the outbox may have been sent since they were promised\n"
+            << " messages of the outbox may have been sent since they were enqueued\n"
             << "Start or restart every node now.\n";
   return exit_ok;
 }
@@ -303,7 +303,7 @@ void add_which(CLI::App* command, const std::shared_ptr<Options>& options) {
 }  // namespace
 
 void add_store(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("store", "Look at the store; say that it was restored");
+  CLI::App* command = app.add_subcommand("store", "Inspect the store; record that it was restored");
   command->require_subcommand(1);
   command->footer("How to restore a backup: docs/stores.md");
 

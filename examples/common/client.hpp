@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "pawl/core/expected.hpp"
-#include "pawl/core/outcome.hpp"
+#include "pawl/types/expected.hpp"
+#include "pawl/types/outcome.hpp"
 #include "src/adapters/http/upstream_pool.hpp"
 
 namespace pawl::example {

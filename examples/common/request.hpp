@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "pawl/core/http.hpp"
-#include "pawl/core/json.hpp"
+#include "pawl/types/http.hpp"
+#include "pawl/types/json.hpp"
 #include "src/adapters/http/head.hpp"
 
 namespace pawl::example {

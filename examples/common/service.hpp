@@ -4,7 +4,7 @@
 #include <boost/asio/io_context.hpp>
 #include <string>
 
-#include "pawl/core/expected.hpp"
+#include "pawl/types/expected.hpp"
 #include "src/adapters/http/server.hpp"
 #include "src/adapters/os/system_clock.hpp"
 

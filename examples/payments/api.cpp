@@ -88,7 +88,7 @@ Task<Response> run_now(std::function<Response()> work) { co_return work(); }
 }  // namespace
 
 Task<void> Api::handle(http::ClientRequest& request) {
-  http::Charge uncounted;  // there is no budget here
+  Charge uncounted;  // there is no budget here
   Expected<std::string, http::BodyTrouble> body =
       co_await request.read_body(body_bytes_max, uncounted);
   if (!body) {

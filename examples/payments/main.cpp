@@ -40,7 +40,7 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_option("--wait-ms", flags.wait_ms, "How long a duplicate waits for the first one")
       ->capture_default_str();
   app.add_option("--complete-every-ms", flags.complete_every_ms,
-                 "How often abandoned requests are looked for; 0: never")
+                 "How often abandoned requests are polled for; 0: never")
       ->capture_default_str();
   app.add_flag("--allow-lossy-store", flags.allow_lossy_store, "Accept fsync = off; for tests");
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "pawl/core/check.hpp"
+#include "pawl/types/check.hpp"
 
 namespace pawl::payments {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "examples/common/request.hpp"
-#include "src/gateway/json_object.hpp"
+#include "src/core/json_writer.hpp"
 
 namespace pawl::payments {
 namespace {
@@ -12,7 +12,7 @@ constexpr std::size_t text_bytes_max = 255;
 
 Response document(int status, const std::string& type, const std::string& detail,
                   const std::string& errors) {
-  gateway::JsonObject body;
+  JsonObject body;
   body.text("type", "urn:pawl-payments:problem:" + type).number("status", status);
   body.text("detail", detail);
   if (!errors.empty()) body.raw("errors", "[" + errors + "]");
@@ -36,7 +36,7 @@ Fields::Fields(const std::string& body) {
 }
 
 void Fields::wrong(const std::string& name, const std::string& detail) {
-  gateway::JsonObject error;
+  JsonObject error;
   error.text("field", name).text("pointer", "/" + name).text("detail", detail);
   errors_.append(errors_.empty() ? "" : ",").append(error.done());
 }

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "examples/payments/money.hpp"
-#include "pawl/core/expected.hpp"
-#include "pawl/core/http.hpp"
-#include "pawl/core/json.hpp"
+#include "pawl/types/expected.hpp"
+#include "pawl/types/http.hpp"
+#include "pawl/types/json.hpp"
 
 namespace pawl::payments {
 

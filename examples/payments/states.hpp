@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "pawl/core/names.hpp"
+#include "pawl/types/names.hpp"
 
 namespace pawl::payments {
 

@@ -5,7 +5,7 @@
 #include "examples/payments/ledger.hpp"
 #include "examples/payments/payments.hpp"
 #include "examples/payments/problem.hpp"
-#include "src/gateway/json_object.hpp"
+#include "src/core/json_writer.hpp"
 
 namespace pawl::payments {
 namespace {
@@ -67,7 +67,7 @@ Next transfer(Transaction& tx, const Run& run) {
             .subject = wanted.id,
             .created_us = wanted.created_us,
             .entries = exchanged(wanted)});
-  gateway::JsonObject body;
+  JsonObject body;
   body.text("id", wanted.id).text("status", "completed");
   body.number("amount", wanted.source.amount).text("source_currency", wanted.source.currency);
   body.number("target_amount", wanted.target.amount).text("target_currency", currency);

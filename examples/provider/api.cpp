@@ -6,8 +6,8 @@
 
 #include "examples/common/client.hpp"
 #include "examples/common/request.hpp"
-#include "pawl/core/key.hpp"
-#include "src/gateway/json_object.hpp"
+#include "pawl/types/key.hpp"
+#include "src/core/json_writer.hpp"
 
 namespace pawl::provider {
 namespace {
@@ -85,20 +85,20 @@ Expected<Refund, Response> refund_in(const json::Value& body) {
 }
 
 std::string parameters_of(const Charge& charge) {
-  gateway::JsonObject out;
+  JsonObject out;
   out.number("charge", charge.amount).text("currency", charge.currency);
   return out.text("customer", charge.customer).text("reference", charge.reference).done();
 }
 
 std::string parameters_of(const Refund& refund) {
-  gateway::JsonObject out;
+  JsonObject out;
   return out.text("refund", refund.charge).number("amount", refund.amount.value_or(0)).done();
 }
 
 }  // namespace
 
 Task<void> Api::handle(http::ClientRequest& request) {
-  http::Charge uncounted;  // there is no budget here
+  pawl::Charge uncounted;  // there is no budget here
   Expected<std::string, http::BodyTrouble> body =
       co_await request.read_body(body_bytes_max, uncounted);
   if (!body) {

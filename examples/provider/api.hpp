@@ -2,8 +2,8 @@
 #pragma once
 
 #include "examples/provider/book.hpp"
-#include "pawl/ports/clock.hpp"
 #include "src/adapters/http/session.hpp"
+#include "src/ports/clock.hpp"
 
 namespace pawl::provider {
 

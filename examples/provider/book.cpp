@@ -5,7 +5,7 @@
 #include "examples/common/request.hpp"
 #include "examples/provider/schema.hpp"
 #include "src/adapters/os/system_clock.hpp"
-#include "src/gateway/json_object.hpp"
+#include "src/core/json_writer.hpp"
 
 namespace pawl::provider {
 namespace {
@@ -21,9 +21,9 @@ std::int64_t now_ms() {
 
 Response problem(int status, std::string_view type, std::string_view code,
                  std::string_view message) {
-  gateway::JsonObject error;
+  JsonObject error;
   error.text("type", type).text("code", code).text("message", message);
-  gateway::JsonObject document;
+  JsonObject document;
   document.raw("error", error.done());
   return example::json_answer(status, document.done());
 }

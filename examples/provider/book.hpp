@@ -9,7 +9,7 @@
 
 #include "examples/provider/faults.hpp"
 #include "examples/provider/query.hpp"
-#include "pawl/core/http.hpp"
+#include "pawl/types/http.hpp"
 
 namespace pawl::provider {
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <string_view>
 
-#include "pawl/core/expected.hpp"
-#include "pawl/core/json.hpp"
-#include "pawl/core/names.hpp"
+#include "pawl/types/expected.hpp"
+#include "pawl/types/json.hpp"
+#include "pawl/types/names.hpp"
 
 namespace pawl::provider {
 

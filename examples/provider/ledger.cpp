@@ -1,6 +1,6 @@
 // The witness: how often money moved, and how much.
 #include "examples/provider/book.hpp"
-#include "src/gateway/json_object.hpp"
+#include "src/core/json_writer.hpp"
 
 namespace pawl::provider {
 namespace {
@@ -19,12 +19,12 @@ std::string Book::ledger() {
              " FROM movements GROUP BY currency ORDER BY currency");
   std::string currencies;
   while (sums.row()) {
-    gateway::JsonObject sum;
+    JsonObject sum;
     sum.text("currency", sums.text(0)).number("charged", sums.number(1));
     sum.number("refunded", sums.number(2)).number("net", sums.number(3));
     currencies.append(currencies.empty() ? "" : ",").append(sum.done());
   }
-  gateway::JsonObject document;
+  JsonObject document;
   const auto count = [&](std::string_view name, const char* sql) {
     document.number(name, number(connection_, sql));
   };

@@ -6,8 +6,8 @@
 #include <iostream>
 
 #include "examples/common/client.hpp"
-#include "pawl/core/sha256.hpp"
-#include "src/gateway/json_object.hpp"
+#include "src/core/json_writer.hpp"
+#include "src/core/sha256.hpp"
 
 namespace pawl::provider {
 namespace {
@@ -36,9 +36,9 @@ void Book::emit(const std::string& type, const std::string& object) {
   last.row();
   const std::string event_id = id_text("evt_", last.number(0) + 1);
   last.run();
-  gateway::JsonObject data;
+  JsonObject data;
   data.raw("object", object);
-  gateway::JsonObject event;
+  JsonObject event;
   event.text("id", event_id).text("type", type).number("created_ms", now_ms());
   event.raw("data", data.done());
   const Faults& faults = faults_.faults();
@@ -97,7 +97,7 @@ std::string Book::deliveries() {
               "SELECT count(delivered_ms), count(*) - count(delivered_ms),"
               " coalesce(sum(attempts), 0) FROM deliveries");
   query.row();
-  gateway::JsonObject document;
+  JsonObject document;
   if (const auto to = endpoint()) document.text("url", to->url);
   return document.number("delivered", query.number(0))
       .number("waiting", query.number(1))

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "examples/provider/book.hpp"
-#include "pawl/ports/clock.hpp"
 #include "src/adapters/http/deadlines.hpp"
+#include "src/ports/clock.hpp"
 
 namespace pawl::provider {
 

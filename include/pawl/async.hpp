@@ -3,7 +3,7 @@
 //
 //   pawl::Response answer = co_await pawl::handle(payments, caller, request, charge);
 //
-// The work is deaf to cancellation from the reservation to the settlement: a client that hangs up
+// The work ignores cancellation from the reservation to the settlement: a client that disconnects
 // changes nothing. Middleware, flow and handler must outlive it.
 #pragma once
 
@@ -83,7 +83,7 @@ template <class Handler>
 boost::asio::awaitable<Response> handle(Middleware& middleware, std::string caller,
                                         HttpRequest request, Handler handler) {
   const auto executor = co_await boost::asio::this_coro::executor;
-  // Spawned: deafness set in a plain co_await would outlive it.
+  // Spawned: a cancellation state set in a plain co_await would outlive it.
   auto work =
       detail::guarded(middleware, std::move(caller), std::move(request), std::move(handler));
   co_return co_await boost::asio::co_spawn(executor, std::move(work), boost::asio::use_awaitable);

@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "pawl/core/http.hpp"
+#include "pawl/types/http.hpp"
 
 struct sqlite3;
 struct pg_conn;
@@ -30,8 +30,8 @@ class DatabaseError : public std::runtime_error {
   std::string code_;
 };
 
-// Another message stands already where this one was to be promised: the same destination and step,
-// another path or body. Nothing was promised. Give each call a step of its own.
+// Another message is already enqueued where this one was to be: the same destination and step,
+// another path or body. Nothing was enqueued. Give each call a step of its own.
 class PromiseTaken : public DatabaseError {
  public:
   explicit PromiseTaken(const std::string& what) : DatabaseError("PW002", what) {}
@@ -48,12 +48,12 @@ using Row = std::vector<std::optional<std::string>>;
 using Rows = std::vector<Row>;
 
 namespace detail {
-class Work;
+class PhaseTransaction;
 }
 
 class Database {
  public:
-  explicit Database(detail::Work& work) : work_(work) {}
+  explicit Database(detail::PhaseTransaction& work) : work_(work) {}
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
@@ -67,7 +67,7 @@ class Database {
   Handle native();
 
  protected:
-  detail::Work& work_;
+  detail::PhaseTransaction& work_;
 };
 
 template <>
@@ -75,14 +75,14 @@ sqlite3* Database::native<sqlite3*>();
 template <>
 pg_conn* Database::native<pg_conn*>();
 
-// A call to the outside, promised now and made by a worker once this transaction has committed.
+// An external call: enqueued now, and made by a worker once this transaction has committed.
 struct OutboxItem {
   std::string destination;  // a destination that the worker's configuration names
   std::string path = "/";
   Headers headers = {};
   std::string body = {};
-  // Tells two promises to one destination apart. Empty: the phase and the promise's number in it,
-  // so that a phase that runs again after a rollback promises the same.
+  // Distinguishes two messages to one destination. Empty: the phase and the message's number in
+  // it, so that a phase that runs again after a rollback enqueues the same.
   std::string step = {};
 };
 
@@ -92,8 +92,8 @@ class Transaction : public Database {
  public:
   using Database::Database;
 
-  // The outbox row's id. The same promise made twice is one row; throws PromiseTaken where another
-  // path or body was promised under the same destination and step.
+  // The outbox row's id. The same message enqueued twice is one row; throws PromiseTaken where
+  // another path or body was enqueued under the same destination and step.
   virtual std::string enqueue(const OutboxItem& item) = 0;
 
  protected:

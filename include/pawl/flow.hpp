@@ -1,14 +1,15 @@
 // A flow: a request's work as named phases, each of which happens once although the process may die
 // at any instruction.
 //
-// A local phase runs in one transaction: its domain writes commit together with the next recovery
-// point, or with the answer. A foreign phase makes one external call, under a key that is stored
-// before it is sent; what came of it commits together with the next recovery point. Whoever comes
-// next, a retry, another node or the completer, goes on at the recovery point.
+// A transactional phase (`local`) runs in one transaction: its domain writes commit together with
+// the next recovery point, or with the answer. An external-call phase (`foreign`) makes one
+// external call, under a key that is stored before it is sent; its outcome commits together with
+// the next recovery point. The next owner, by a retry, on another node or through the completer,
+// resumes at the recovery point.
 //
-// That there is one side effect per phase is a matter of types: a local phase is given a
-// Transaction and no way to call out; a foreign phase says, as a value, which one call it wants,
-// and is given a Transaction only once the answer is there.
+// That there is one side effect per phase is a matter of types: a transactional phase is given a
+// Transaction and no way to call out; an external-call phase says, as a value, which one call it
+// wants, and is given a Transaction only once the answer is there.
 #pragma once
 
 #include <functional>
@@ -19,12 +20,12 @@
 #include <string_view>
 #include <vector>
 
-#include "pawl/core/fingerprint.hpp"
-#include "pawl/core/outcome.hpp"
-#include "pawl/core/policy.hpp"
 #include "pawl/database.hpp"
 #include "pawl/http_request.hpp"
 #include "pawl/node.hpp"
+#include "pawl/types/fingerprint.hpp"
+#include "pawl/types/outcome.hpp"
+#include "pawl/types/policy.hpp"
 
 namespace pawl {
 
@@ -32,7 +33,7 @@ namespace pawl {
 // all) and keep secrets out of it.
 using FlowState = std::map<std::string, std::string>;
 
-// One passage through a flow, as every phase sees it: the same on the first try and after a crash.
+// One run of a flow, as every phase sees it: the same on the first try and after a crash.
 struct Run {
   Scope scope;
   Key key;
@@ -41,7 +42,7 @@ struct Run {
   int attempt = 1;     // 1 for the first owner; a takeover adds one
   Instant created_at;  // when the request was first accepted, by the store's clock
 
-  // A name that is the same in every try of this request, and nobody else's: for ids of rows. A key
+  // A name that is the same in every try of this request, and unique to it: for ids of rows. A key
   // that is used again after its retention is another request.
   [[nodiscard]] std::string id(std::string_view of) const;
   // Of the state; throws std::out_of_range, naming it, if no phase has set it.
@@ -64,7 +65,7 @@ Next advance(std::string phase);
 // The end: this answer is stored, and replayed byte for byte from now on. Any final status.
 Next respond(Response response);
 
-// The one call of a foreign phase.
+// The one call of an external-call phase.
 struct Outbound {
   std::string method = "POST";
   std::string path = "/";
@@ -86,21 +87,21 @@ class HttpCaller;
 class FlowCore;
 }  // namespace detail
 
-// Whom a foreign phase calls.
+// What an external-call phase calls.
 struct Destination {
   // Sends once, never again by itself, and says what is known afterwards: NotSent if not one byte
   // was written, Lost if some were and no whole answer came back, Answered. Blocks; an exception
   // counts as Lost.
   std::function<Outcome(const Call&)> send = {};
   // Asks, without doing anything, what became of a call that was sent: its answer, or nothing where
-  // it cannot be told. Used where it must not be sent again.
+  // that is not known. Used where the call must not be sent again.
   std::function<std::optional<Response>(const Call&)> look_up = {};
   // Does the other side do a call once however often it comes with this key, and for how long?
   // After a crash it is sent again only within that time; else it is looked up or `unknown`.
   bool dedupes = true;
   Duration dedupe_window = std::chrono::hours(24);
-  // Statuses from 400 on that are this side's final word wherever they come, although they often
-  // are not: 409 where it speaks of the order and never of the key. See docs/library.md.
+  // Statuses from 400 on that are always this side's final answer, although they often are not: 409
+  // where it is about the order and never about the key. See docs/library.md.
   std::vector<int> final_statuses = {};
 
   std::shared_ptr<detail::HttpCaller> http = {};  // see http_destination
@@ -118,7 +119,7 @@ struct FlowOptions {
   Duration wait_limit = std::chrono::seconds(10);               // where in_flight is `wait`
 };
 
-// What one pass over abandoned requests came to.
+// The result of one scan for abandoned requests.
 struct CompletionReport {
   std::size_t seen = 0;       // lapsed, and this flow's
   std::size_t completed = 0;  // have an answer now
@@ -150,7 +151,7 @@ class Flow {
   // The same on the node's threads; `finished` is called on one of them. See pawl/async.hpp.
   void handle(std::string caller, HttpRequest request, std::function<void(Response)> finished);
 
-  // One pass: goes on with what dead owners of this flow left behind. Any number of nodes may do it
+  // One scan: resumes what dead owners of this flow left behind. Any number of nodes may do it
   // at once. Blocks, for the time of the request under way and not much over 20s; ends earlier once
   // `stop` says so between two requests. Call it every few seconds in some process that knows this
   // flow's phases.

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "pawl/core/http.hpp"
+#include "pawl/types/http.hpp"
 
 namespace pawl {
 

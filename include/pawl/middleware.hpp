@@ -19,11 +19,11 @@
 #include <variant>
 #include <vector>
 
-#include "pawl/core/fingerprint.hpp"
-#include "pawl/core/outcome.hpp"
-#include "pawl/core/policy.hpp"
 #include "pawl/http_request.hpp"
 #include "pawl/node.hpp"
+#include "pawl/types/fingerprint.hpp"
+#include "pawl/types/outcome.hpp"
+#include "pawl/types/policy.hpp"
 
 namespace pawl {
 

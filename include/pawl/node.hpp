@@ -1,4 +1,4 @@
-// A node: the store, the engine on it, and a thread that keeps leases alive and tidies up.
+// A node: the store, the engine on it, and a thread that renews leases, sweeps and reaps.
 //
 // A program opens one and hands it to its Middleware and Flow objects. Any thread may use them.
 #pragma once
@@ -12,8 +12,8 @@
 #include <string>
 #include <string_view>
 
-#include "pawl/core/time.hpp"
 #include "pawl/database.hpp"
+#include "pawl/types/time.hpp"
 
 namespace pawl {
 
@@ -38,8 +38,8 @@ struct NodeOptions {
   // Sweep and reap in the background. Off where a `pawl worker` or `pawl serve` does it.
   bool passes = true;
   Duration sweep_interval = std::chrono::seconds(10);
-  // How long what outlives its record is kept: delivered messages of the outbox, answers that came
-  // too late, the audit.
+  // How long what outlives its record is kept: delivered messages of the outbox, evidence (answers
+  // that came after their record was taken over), the audit.
   Duration outbox_retention = std::chrono::days(30);
   Duration evidence_retention = std::chrono::days(90);
   Duration audit_retention = std::chrono::days(400);
@@ -48,7 +48,7 @@ struct NodeOptions {
   std::shared_ptr<Metrics> metrics = {};
   // From any thread; must not throw. None: warnings and errors go to standard error.
   std::function<void(LogLevel, std::string_view)> log = {};
-  // For tests: called at every point of a flow at which a crash is told apart, by name. See
+  // For tests: called at every point of a flow at which a crash is distinguished, by name. See
   // docs/library.md. A test kills its process there.
   std::function<void(std::string_view point)> at_point = {};
 };

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "pawl/core/expected.hpp"
+#include "pawl/types/expected.hpp"
 #include "src/config/config.hpp"
 
 namespace pawl::config {

@@ -24,7 +24,7 @@ std::string endpoint(std::string_view text) {
   return "it must be a URL without a password, like \"http://127.0.0.1:4000/auth\"";
 }
 
-std::optional<std::vector<std::string>> networks_in(Value value, Findings& findings) {
+std::optional<std::vector<std::string>> networks_in(Value value, Diagnostics& findings) {
   std::optional<std::vector<std::string>> list = strings_in(value, false, findings);
   if (!list) return std::nullopt;
   bool good = true;
@@ -39,7 +39,7 @@ std::optional<std::vector<std::string>> networks_in(Value value, Findings& findi
   return list;
 }
 
-std::optional<std::vector<std::string>> claims_in(Value value, Findings& findings) {
+std::optional<std::vector<std::string>> claims_in(Value value, Diagnostics& findings) {
   std::optional<std::vector<std::string>> list = strings_in(value, true, findings);
   if (!list) return std::nullopt;
   const bool blank = std::ranges::any_of(*list, [](const auto& claim) { return claim.empty(); });
@@ -73,7 +73,7 @@ const std::vector<Row>& rows() {
   return all;
 }
 
-std::optional<std::vector<std::string>> header_names_in(Value value, Findings& findings) {
+std::optional<std::vector<std::string>> header_names_in(Value value, Diagnostics& findings) {
   std::optional<std::vector<std::string>> names = strings_in(value, true, findings);
   if (!names) return std::nullopt;
   for (std::string& name : *names) {
@@ -112,7 +112,7 @@ bool belongs(std::string_view name, std::optional<From> from) {
       rows(), [&](const Row& row) { return row.setting.name == name && row.of == from; });
 }
 
-void check_belonging(const Node& table, std::optional<From> from, Findings& findings) {
+void check_belonging(const Node& table, std::optional<From> from, Diagnostics& findings) {
   for (const Member& member : table.members) {
     if (member.name == credential_headers_name && from) {
       findings.error(member.at,
@@ -134,7 +134,7 @@ void check_belonging(const Node& table, std::optional<From> from, Findings& find
 
 // Exactly one of the two.
 void check_either(const Node& table, From from, std::string_view first, std::string_view second,
-                  std::string_view in_words, Findings& findings) {
+                  std::string_view in_words, Diagnostics& findings) {
   const Node* one = table.find(first);
   const Node* other = table.find(second);
   const std::string which = "[caller] from = " + word(from);
@@ -145,7 +145,7 @@ void check_either(const Node& table, From from, std::string_view first, std::str
   }
 }
 
-void check_complete(const Node& table, From from, Findings& findings) {
+void check_complete(const Node& table, From from, Diagnostics& findings) {
   for (const Row& row : rows()) {
     if (row.of != from || !row.required || table.find(row.setting.name) != nullptr) continue;
     findings.error(table.at, "[caller] from = " + word(from) + " needs '" +
@@ -165,7 +165,7 @@ bool is_sha256(std::string_view text) {
 }
 
 // One [[caller.api_key]]. A key pasted in place of its hash must not end up in a log: no echo.
-ApiKey read_api_key(const Node& table, Findings& findings) {
+ApiKey read_api_key(const Node& table, Diagnostics& findings) {
   check_names(table, api_key_table, findings);
   ApiKey key;
   for (const std::string_view name : {"scope", "sha256"}) {
@@ -201,7 +201,7 @@ std::vector<std::string_view> caller_names() {
   return names;
 }
 
-std::vector<ApiKey> read_api_keys(const Node& list, Findings& findings) {
+std::vector<ApiKey> read_api_keys(const Node& list, Diagnostics& findings) {
   std::vector<ApiKey> keys;
   if (list.kind != Kind::array) {
     findings.error(list.at,
@@ -227,7 +227,7 @@ std::vector<ApiKey> read_api_keys(const Node& list, Findings& findings) {
   return keys;
 }
 
-Caller read_caller(const Node* table, Findings& findings) {
+Caller read_caller(const Node* table, Diagnostics& findings) {
   Caller caller;
   if (table == nullptr) return caller;
   check_names(*table, caller_table, findings);

@@ -12,10 +12,10 @@ namespace pawl::config {
 std::vector<std::string_view> caller_names();
 
 // `table`: [caller], or nullptr. Keys that stand in `keys_file` are not read here.
-Caller read_caller(const Node* table, Findings& findings);
+Caller read_caller(const Node* table, Diagnostics& findings);
 
 // The list [[caller.api_key]] of a document: the configuration's own, or keys_file's.
-std::vector<ApiKey> read_api_keys(const Node& list, Findings& findings);
+std::vector<ApiKey> read_api_keys(const Node& list, Diagnostics& findings);
 
 // Can two requests have two scopes, as far as callers go?
 bool tells_apart(const Caller& caller);

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "pawl/core/fingerprint.hpp"
-#include "pawl/core/names.hpp"
-#include "pawl/core/outbox.hpp"
-#include "pawl/core/policy.hpp"
-#include "pawl/core/time.hpp"
+#include "pawl/types/fingerprint.hpp"
+#include "pawl/types/names.hpp"
+#include "pawl/types/time.hpp"
+#include "src/core/boundary_policy.hpp"
+#include "src/core/outbox.hpp"
 #include "src/reconcile/event.hpp"
 #include "src/reconcile/ledger.hpp"
 #include "src/reconcile/rules.hpp"
@@ -24,7 +24,6 @@
 namespace pawl::config {
 
 enum class ForwardKey { same, derived };
-enum class NearDuplicates { report, off, refuse };
 enum class KeyScope { caller, caller_route };
 enum class CallerFrom { single, api_key, jwt, header, mtls, subrequest };
 enum class LogFormat { human, json };
@@ -46,19 +45,12 @@ struct UpstreamUrl {
 };
 
 // A policy with the settings that only a gateway has.
-struct RoutePolicy : Policy {
+struct RoutePolicy : BoundaryPolicy {
   ForwardKey forward_key = ForwardKey::same;
-  NearDuplicates near_duplicates = NearDuplicates::report;
-  Duration near_duplicate_window = std::chrono::seconds(10);
   KeyScope key_scope = KeyScope::caller;
   std::optional<Duration> max_request_age;
   std::string request_time;  // "jwt:iat" or "header:NAME"
   std::size_t body_limit = std::size_t{1} << 20;
-  std::optional<double> new_keys_per_second;  // per scope, as the next two
-  std::optional<double> lookups_per_second;
-  std::optional<std::size_t> active_keys;
-  Duration wait_limit = std::chrono::seconds(10);
-  std::size_t waiters = 100;  // per key
   Duration upstream_connect_timeout = std::chrono::seconds(5);
   Duration upstream_idle = std::chrono::seconds(1);
   // An answer that ends with its connection, where nothing says that it is whole.
@@ -223,13 +215,6 @@ template <>
 struct Names<config::ForwardKey> {
   static constexpr NameTable<config::ForwardKey, 2> table{
       {{config::ForwardKey::same, "same"}, {config::ForwardKey::derived, "derived"}}};
-};
-template <>
-struct Names<config::NearDuplicates> {
-  static constexpr NameTable<config::NearDuplicates, 3> table{
-      {{config::NearDuplicates::report, "report"},
-       {config::NearDuplicates::off, "off"},
-       {config::NearDuplicates::refuse, "refuse"}}};
 };
 template <>
 struct Names<config::KeyScope> {

@@ -30,7 +30,7 @@ bool is_path(std::string_view text) {
 }
 
 // Splits a URL into what is connected to and the path that comes before every row's own.
-void read_url(const Node& node, Destination& destination, Findings& findings) {
+void read_url(const Node& node, Destination& destination, Diagnostics& findings) {
   const Value value{"url", node};
   const std::optional<std::string> text = string_in(value, findings);
   if (!text) return;
@@ -54,7 +54,7 @@ std::string show_url(const Destination& destination) {
 }
 
 // What no single setting can say.
-void check(const Node& table, const Destination& destination, Findings& findings) {
+void check(const Node& table, const Destination& destination, Diagnostics& findings) {
   if (table.find("name") == nullptr || table.find("url") == nullptr) {
     findings.error(table.at,
                    "each [[destination]] needs 'name', by which rows call it, and 'url', like "
@@ -101,7 +101,7 @@ const Settings<Destination>& destination_settings() {
   return settings;
 }
 
-std::vector<Destination> read_destinations(const Node& list, Findings& findings) {
+std::vector<Destination> read_destinations(const Node& list, Diagnostics& findings) {
   std::vector<Destination> destinations;
   if (list.kind != Kind::array) {
     findings.error(list.at,

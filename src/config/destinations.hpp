@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "src/config/config.hpp"
+#include "src/config/diagnostics.hpp"
 #include "src/config/document.hpp"
-#include "src/config/findings.hpp"
 #include "src/config/settings.hpp"
 
 namespace pawl::config {
@@ -13,6 +13,6 @@ namespace pawl::config {
 const Settings<Destination>& destination_settings();
 
 // `list`: the [[destination]] tables.
-std::vector<Destination> read_destinations(const Node& list, Findings& findings);
+std::vector<Destination> read_destinations(const Node& list, Diagnostics& findings);
 
 }  // namespace pawl::config

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <sstream>
 
-#include "pawl/core/json.hpp"
+#include "pawl/types/json.hpp"
 
 namespace pawl::config {
 namespace {
@@ -77,13 +77,13 @@ const Node* Node::find(std::string_view name) const {
   return nullptr;
 }
 
-Expected<Node, Trouble> read_toml(std::string_view text, std::string_view file_name) {
+Expected<Node, Diagnostic> read_toml(std::string_view text, std::string_view file_name) {
   try {
     return convert(toml::parse(text, file_name));
   } catch (const toml::parse_error& error) {
     const Position at = place(error.source());
     return Unexpected{
-        Trouble{std::string(file_name), at.line, at.column, explain(error.description())}};
+        Diagnostic{std::string(file_name), at.line, at.column, explain(error.description())}};
   }
 }
 

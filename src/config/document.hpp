@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "pawl/core/expected.hpp"
-#include "src/config/trouble.hpp"
+#include "pawl/types/expected.hpp"
+#include "src/config/diagnostic.hpp"
 
 namespace pawl::config {
 
@@ -43,7 +43,7 @@ struct Member {
 };
 
 // A text that is no TOML is one trouble: nothing after it can be trusted.
-Expected<Node, Trouble> read_toml(std::string_view text, std::string_view file_name);
+Expected<Node, Diagnostic> read_toml(std::string_view text, std::string_view file_name);
 
 // The value as a message shows it: `"abc"`, `30`, `true`, `a list`, `a table`.
 std::string describe(const Node& node);

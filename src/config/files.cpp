@@ -11,8 +11,8 @@
 #include <system_error>
 
 #include "src/config/caller.hpp"
+#include "src/config/diagnostics.hpp"
 #include "src/config/document.hpp"
-#include "src/config/findings.hpp"
 #include "src/config/secrets.hpp"
 #include "src/config/sources.hpp"
 
@@ -27,7 +27,7 @@ struct Named {
   std::string words;
 };
 
-Trouble trouble_in(const std::string& file, std::string what, const Named& setting) {
+Diagnostic trouble_in(const std::string& file, std::string what, const Named& setting) {
   const bool is_path = !has_reference(file);
   if (!is_path && !what.starts_with('{')) what = file + ": " + what;
   return {is_path ? file : "", 0, 0, what + " (" + setting.words + ")", setting.path};
@@ -79,7 +79,7 @@ std::string open_to_all(const std::string& path) {
   if (!loose) return {};
   char mode[8];
   std::snprintf(mode, sizeof mode, "%04o", found.st_mode & 07777U);
-  return "may be changed by everybody on this machine (mode " + std::string(mode) +
+  return "may be changed by every user of this machine (mode " + std::string(mode) +
          "): run `chmod 600 " + path + "`";
 }
 
@@ -118,9 +118,9 @@ Expected<std::vector<ApiKey>, Troubles> read_keys_file(const std::string& path) 
     return Unexpected{
         Troubles{trouble_in(path, text.error(), {"caller.keys_file", "[caller] keys_file"})}};
   }
-  const Expected<Node, Trouble> document = read_toml(*text, path);
+  const Expected<Node, Diagnostic> document = read_toml(*text, path);
   if (!document) return Unexpected{Troubles{document.error()}};
-  Findings findings(path);
+  Diagnostics findings(path);
   const auto only = [&](const Node& table, std::string_view name) {
     for (const Member& member : table.members) {
       if (member.name == name) continue;
@@ -198,7 +198,7 @@ Troubles check_files(const Config& config) {
   scratch.destinations = config.destinations;
   scratch.sources = config.sources;
   scratch.admin = config.admin;
-  for (Trouble& trouble : load_secrets(scratch)) troubles.push_back(std::move(trouble));
+  for (Diagnostic& trouble : load_secrets(scratch)) troubles.push_back(std::move(trouble));
   return troubles;
 }
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "pawl/core/expected.hpp"
+#include "pawl/types/expected.hpp"
 #include "src/config/config.hpp"
-#include "src/config/trouble.hpp"
+#include "src/config/diagnostic.hpp"
 
 namespace pawl::config {
 

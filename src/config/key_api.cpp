@@ -21,13 +21,13 @@ constexpr std::array<std::string_view, 16> of_a_policy{
 // The same setting under the same name, read and shown as in [policy].
 Setting<KeyApi> borrowed(const Setting<RoutePolicy>& setting) {
   return {setting.name,
-          [setting](const Node& node, KeyApi& owner, Findings& findings) {
+          [setting](const Node& node, KeyApi& owner, Diagnostics& findings) {
             setting.read(node, owner.policy, findings);
           },
           [setting](const KeyApi& owner) { return setting.show(owner.policy); }};
 }
 
-std::optional<std::vector<std::string>> callers_in(Value value, Findings& findings) {
+std::optional<std::vector<std::string>> callers_in(Value value, Diagnostics& findings) {
   std::optional<std::vector<std::string>> names = strings_in(value, false, findings);
   if (!names) return std::nullopt;
   const bool blank = std::ranges::any_of(*names, [](const auto& name) { return name.empty(); });
@@ -56,7 +56,7 @@ std::string check_key_api_caller(std::string_view name, const Caller& caller) {
   const std::string opening = "[key_api] callers names " + quote(name) + ", ";
   if (from == CallerFrom::single && name != only_caller) {
     return opening +
-           "but callers are not told apart ([caller] from = \"single\"): all of them are "
+           "but callers are not distinguished ([caller] from = \"single\"): all of them are "
            "\"default\"";
   }
   if (from != CallerFrom::api_key || caller.api_keys.empty()) return {};
@@ -68,7 +68,7 @@ std::string check_key_api_caller(std::string_view name, const Caller& caller) {
   return near.empty() ? what : what + "; did you mean " + quote(near) + "?";
 }
 
-KeyApi read_key_api(const Node& table, const Caller& caller, Findings& findings) {
+KeyApi read_key_api(const Node& table, const Caller& caller, Diagnostics& findings) {
   KeyApi api;
   check_names(table, key_api_table, findings);
   read_settings(table, key_api_settings(), api, findings);

@@ -59,9 +59,10 @@ TEST(KeyApi, WhatDoesNotBelongIsRefusedWithAHint) {
 }
 
 TEST(KeyApi, ACallerNobodyCanBeIsRefused) {
-  EXPECT_THAT(errors_of("[key_api]\ncallers = [\"acme\"]\n"),
-              HasSubstr("f:2:11: [key_api] callers names \"acme\", but callers are not told apart "
-                        "([caller] from = \"single\"): all of them are \"default\""));
+  EXPECT_THAT(
+      errors_of("[key_api]\ncallers = [\"acme\"]\n"),
+      HasSubstr("f:2:11: [key_api] callers names \"acme\", but callers are not distinguished "
+                "([caller] from = \"single\"): all of them are \"default\""));
   EXPECT_EQ(errors_of("[key_api]\ncallers = [\"default\"]\n"), "");
   EXPECT_THAT(errors_of(two_callers + "[key_api]\ncallers = [\"acmee\"]\n"),
               HasSubstr("which no [[caller.api_key]] has for its 'scope'; did you mean \"acme\"?"));

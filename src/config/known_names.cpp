@@ -100,7 +100,7 @@ std::string explain(const Member& member, const Place& place) {
 
 }  // namespace
 
-void check_names(const Node& table, std::string_view where, Findings& findings) {
+void check_names(const Node& table, std::string_view where, Diagnostics& findings) {
   const auto place = std::ranges::find(places(), where, &Place::where);
   PAWL_CHECK(place != places().end());
   for (const Member& member : table.members) {

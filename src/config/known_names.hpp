@@ -3,8 +3,8 @@
 
 #include <string_view>
 
+#include "src/config/diagnostics.hpp"
 #include "src/config/document.hpp"
-#include "src/config/findings.hpp"
 
 namespace pawl::config {
 
@@ -28,6 +28,6 @@ inline constexpr std::string_view secret_table = "[[fingerprint_secret]]";
 
 // Complains about every name in `table` that `where` does not have: with the place the name does
 // belong to, or else the nearest name that would be right.
-void check_names(const Node& table, std::string_view where, Findings& findings);
+void check_names(const Node& table, std::string_view where, Diagnostics& findings);
 
 }  // namespace pawl::config

@@ -30,7 +30,7 @@ std::string request_time(std::string_view text) {
   return "it must be \"jwt:iat\" or \"header:\" and a header's name, like \"header:X-Sent-At\"";
 }
 
-std::optional<std::vector<json::Pointer>> pointers_in(Value value, Findings& findings) {
+std::optional<std::vector<json::Pointer>> pointers_in(Value value, Diagnostics& findings) {
   const std::optional<std::vector<std::string>> texts = strings_in(value, false, findings);
   if (!texts) return std::nullopt;
   std::vector<json::Pointer> pointers;
@@ -49,7 +49,7 @@ std::optional<std::vector<json::Pointer>> pointers_in(Value value, Findings& fin
   return pointers;
 }
 
-std::optional<FingerprintRules> rules_in(Value value, Findings& findings) {
+std::optional<FingerprintRules> rules_in(Value value, Diagnostics& findings) {
   if (value.node.kind != Kind::table) {
     complain(value, "it must be a table, like { exclude = [\"/sent_at\"] }", findings);
     return std::nullopt;
@@ -76,13 +76,13 @@ std::string show_rules(const FingerprintRules& rules) {
   return "{ include = " + texts(rules.include) + ", exclude = " + texts(rules.exclude) + " }";
 }
 
-std::optional<int> attempts_in(Value value, Findings& findings) {
+std::optional<int> attempts_in(Value value, Diagnostics& findings) {
   const std::optional<std::size_t> count = count_in(value, {1, 1000}, findings);
   if (!count) return std::nullopt;
   return static_cast<int>(*count);
 }
 
-std::optional<std::vector<std::string>> header_names_in(Value value, Findings& findings) {
+std::optional<std::vector<std::string>> header_names_in(Value value, Diagnostics& findings) {
   std::optional<std::vector<std::string>> names = strings_in(value, false, findings);
   if (!names) return std::nullopt;
   for (const std::string& name : *names) {
@@ -102,10 +102,10 @@ Settings<P> make_settings() {
   const auto rate = [](std::string_view name, auto member) {
     return or_off<P>(name, member, rate_in, show_rate);
   };
-  const auto age_in = [](Value value, Findings& findings) {
+  const auto age_in = [](Value value, Diagnostics& findings) {
     return duration_in(value, any_age, findings);
   };
-  const auto active_in = [](Value value, Findings& findings) {
+  const auto active_in = [](Value value, Diagnostics& findings) {
     return count_in(value, active_range, findings);
   };
   const auto show_age = [](Duration shown) { return quote(to_text(shown)); };
@@ -175,8 +175,8 @@ const Settings<RoutePolicy>& policy_settings() {
   return settings;
 }
 
-RoutePolicy read_policy(std::span<const Node* const> tables, Findings& findings) {
-  Findings heard_before("");
+RoutePolicy read_policy(std::span<const Node* const> tables, Diagnostics& findings) {
+  Diagnostics heard_before("");
   RoutePolicy chosen;
   for (const Node* table : tables) {
     read_settings(*table, policy_settings(), chosen, heard_before);
@@ -184,13 +184,13 @@ RoutePolicy read_policy(std::span<const Node* const> tables, Findings& findings)
   RoutePolicy policy;
   static_cast<Policy&>(policy) = default_policy(chosen.profile, chosen.transactional);
   for (const Node* table : tables) {
-    Findings& audience = table == tables.back() ? findings : heard_before;
+    Diagnostics& audience = table == tables.back() ? findings : heard_before;
     read_settings(*table, policy_settings(), policy, audience);
   }
   return policy;
 }
 
-void check_proxied(const Node& table, const RoutePolicy& policy, Findings& findings) {
+void check_proxied(const Node& table, const RoutePolicy& policy, Diagnostics& findings) {
   if (const Node* node = table.find("on_lease_expiry");
       node != nullptr && policy.on_lease_expiry == OnLeaseExpiry::resume) {
     complain({"on_lease_expiry", *node},
@@ -202,7 +202,7 @@ void check_proxied(const Node& table, const RoutePolicy& policy, Findings& findi
 }
 
 void check_policy(const Node& table, const RoutePolicy& policy, const Caller& caller,
-                  Findings& findings) {
+                  Diagnostics& findings) {
   if (const Node* node = first_of(table, {"max_request_age", "request_time"});
       node != nullptr && policy.max_request_age) {
     if (policy.request_time.empty()) {

@@ -74,7 +74,7 @@ resource_id = "/id"
   EXPECT_EQ(read.expired, WhenExpired::tombstone);
   EXPECT_EQ(read.tombstone_for, 7 * 24h);
   EXPECT_EQ(read.forward_key, ForwardKey::derived);
-  EXPECT_EQ(read.near_duplicates, NearDuplicates::off);
+  EXPECT_EQ(read.near_duplicates, WhenNearDuplicate::off);
   EXPECT_EQ(read.near_duplicate_window, 8s);
   EXPECT_EQ(read.max_request_age, 9min);
   EXPECT_EQ(read.request_time, "header:X-Sent-At");

@@ -18,7 +18,7 @@ namespace pawl::config {
 namespace {
 
 // The table of that name, or nullptr; what is there but is no table is complained about.
-const Node* table_at(const Node& document, std::string_view name, Findings& findings) {
+const Node* table_at(const Node& document, std::string_view name, Diagnostics& findings) {
   const Node* node = document.find(name);
   if (node == nullptr || node->kind == Kind::table) return node;
   const std::string text(name);
@@ -29,7 +29,7 @@ const Node* table_at(const Node& document, std::string_view name, Findings& find
 
 template <class Owner>
 void read_table(const Node& document, std::string_view name, std::string_view where,
-                const Settings<Owner>& settings, Owner& owner, Findings& findings) {
+                const Settings<Owner>& settings, Owner& owner, Diagnostics& findings) {
   const Node* table = table_at(document, name, findings);
   if (table == nullptr) return;
   check_names(*table, where, findings);
@@ -45,7 +45,7 @@ std::string secret_id(std::string_view text) {
   return good ? std::string() : "it must be 1 to 32 letters, digits, - and _, like \"2024-06\"";
 }
 
-std::vector<SecretFile> read_secret_files(const Node& list, Findings& findings) {
+std::vector<SecretFile> read_secret_files(const Node& list, Diagnostics& findings) {
   std::vector<SecretFile> secrets;
   if (list.kind != Kind::array) {
     findings.error(list.at,
@@ -83,7 +83,7 @@ void note_places(const Node& node, const std::string& path, Places& places) {
 }
 
 // "${NAME}" is how shells and other programs have it. Taken literally it would be a password.
-void refuse_shell_variables(const Node& node, Findings& findings) {
+void refuse_shell_variables(const Node& node, Diagnostics& findings) {
   for (const Member& member : node.members) refuse_shell_variables(member.value, findings);
   for (const Node& item : node.items) refuse_shell_variables(item, findings);
   if (node.kind != Kind::string) return;
@@ -95,7 +95,7 @@ void refuse_shell_variables(const Node& node, Findings& findings) {
                               "that stands in a file, where a secret is meant");
 }
 
-void read_policies(const Node& document, Config& config, Findings& findings) {
+void read_policies(const Node& document, Config& config, Diagnostics& findings) {
   const Node* defaults = table_at(document, "policy", findings);
   if (defaults != nullptr) {
     check_names(*defaults, policy_table, findings);
@@ -109,7 +109,7 @@ void read_policies(const Node& document, Config& config, Findings& findings) {
 }
 
 // A request whose body the budget cannot hold would be told to come back, for ever.
-void check_memory(const Node& document, const Config& config, Findings& findings) {
+void check_memory(const Node& document, const Config& config, Diagnostics& findings) {
   const Node* budget = document.find("memory_budget");
   if (budget == nullptr || config.memory_budget == 0) return;
   const auto needed = [](const RoutePolicy& policy) {
@@ -126,7 +126,7 @@ void check_memory(const Node& document, const Config& config, Findings& findings
                      size_to_text(most));
 }
 
-void check_together(const Node& document, const Config& config, Findings& findings) {
+void check_together(const Node& document, const Config& config, Diagnostics& findings) {
   check_memory(document, config, findings);
   const Node* limits = document.find("limits");
   if (config.limits.target_bytes > config.limits.header_bytes && limits != nullptr) {
@@ -158,7 +158,7 @@ void check_together(const Node& document, const Config& config, Findings& findin
 
 Troubles located(Troubles troubles, const Read& read) {
   if (read.file.empty()) return troubles;
-  for (Trouble& trouble : troubles) {
+  for (Diagnostic& trouble : troubles) {
     if (trouble.setting.empty()) continue;
     if (!trouble.file.empty()) trouble.what = trouble.file + ": " + trouble.what;
     Position at{1, 1};
@@ -179,9 +179,9 @@ Troubles located(Troubles troubles, const Read& read) {
 }
 
 Expected<Read, Troubles> read_config(std::string_view text, std::string_view file_name) {
-  const Expected<Node, Trouble> document = read_toml(text, file_name);
+  const Expected<Node, Diagnostic> document = read_toml(text, file_name);
   if (!document) return Unexpected{Troubles{document.error()}};
-  Findings findings{std::string(file_name)};
+  Diagnostics findings{std::string(file_name)};
   Config config;
   refuse_shell_variables(*document, findings);
   check_names(*document, top_level, findings);

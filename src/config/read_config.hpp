@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "pawl/core/expected.hpp"
+#include "pawl/types/expected.hpp"
 #include "src/config/config.hpp"
+#include "src/config/diagnostic.hpp"
 #include "src/config/document.hpp"
-#include "src/config/trouble.hpp"
 
 namespace pawl::config {
 

@@ -12,7 +12,7 @@ namespace pawl::config {
 
 inline std::string in_lines(const Troubles& troubles) {
   std::string lines;
-  for (const Trouble& trouble : troubles) lines += to_text(trouble) + "\n";
+  for (const Diagnostic& trouble : troubles) lines += to_text(trouble) + "\n";
   return lines;
 }
 

@@ -20,7 +20,7 @@ std::string route_name(std::string_view text) {
              : "it must be 1 to 100 printable characters without blanks, like \"payments\"";
 }
 
-void read_match(const Node& table, Route& route, Findings& findings) {
+void read_match(const Node& table, Route& route, Diagnostics& findings) {
   const Node* node = table.find("match");
   if (node == nullptr) {
     findings.error(table.at, "[[route]] needs 'match', like match = \"POST /v1/payments\"");
@@ -37,7 +37,7 @@ void read_match(const Node& table, Route& route, Findings& findings) {
 }
 
 Route read_route(const Node& table, const Node* defaults, const Caller& caller,
-                 Findings& findings) {
+                 Diagnostics& findings) {
   check_names(table, route_table, findings);
   Route route;
   read_match(table, route, findings);
@@ -61,7 +61,7 @@ Route read_route(const Node& table, const Node* defaults, const Caller& caller,
 
 // Against those before it: each name once, and none that never gets a request.
 void check_against(const std::vector<Route>& earlier, const Route& route, const Node& table,
-                   Findings& findings) {
+                   Diagnostics& findings) {
   if (route.match.empty()) return;  // complained about already
   const auto same_name = std::ranges::find(earlier, route.name, &Route::name);
   const auto cover = std::ranges::find_if(
@@ -81,7 +81,7 @@ void check_against(const std::vector<Route>& earlier, const Route& route, const 
 }  // namespace
 
 std::vector<Route> read_routes(const Node& list, const Node* defaults, const Caller& caller,
-                               Findings& findings) {
+                               Diagnostics& findings) {
   std::vector<Route> routes;
   if (list.kind != Kind::array) {
     findings.error(list.at, "'route' must be a list: write [[route]], with two brackets");

@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
-#include "pawl/core/expected.hpp"
+#include "pawl/types/expected.hpp"
 #include "src/config/config.hpp"
+#include "src/config/diagnostics.hpp"
 #include "src/config/document.hpp"
-#include "src/config/findings.hpp"
 
 namespace pawl::config {
 
@@ -25,6 +25,6 @@ bool covers(const Route& earlier, const Route& later);
 
 // `list`: the [[route]] tables. `defaults`: [policy], or nullptr.
 std::vector<Route> read_routes(const Node& list, const Node* defaults, const Caller& caller,
-                               Findings& findings);
+                               Diagnostics& findings);
 
 }  // namespace pawl::config

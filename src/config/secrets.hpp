@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "pawl/core/expected.hpp"
+#include "pawl/types/expected.hpp"
 
 namespace pawl::config {
 

@@ -53,7 +53,7 @@ Uses uses_of(const NotYet& row, const Config& config) {
   return config.caller.from == row.from ? Uses{"[caller]", "caller.from"} : Uses{};
 }
 
-Trouble whole(std::string what, std::string setting = {}) {
+Diagnostic whole(std::string what, std::string setting = {}) {
   return {{}, 0, 0, std::move(what), std::move(setting)};
 }
 
@@ -70,7 +70,7 @@ void apply_flag(const char* flag, const std::optional<std::string>& text,
 }
 
 void append(Troubles& to, Troubles more) {
-  for (Trouble& trouble : more) to.push_back(std::move(trouble));
+  for (Diagnostic& trouble : more) to.push_back(std::move(trouble));
 }
 
 }  // namespace
@@ -106,7 +106,7 @@ Troubles check_ready_to_serve(const Config& config, Purpose purpose) {
   if (!config.caller.from && !is_loopback(config.listen)) {
     troubles.push_back(whole(
         "listening on " + to_text(config.listen) +
-            ", which others can reach, without knowing callers apart: one could read the answers "
+            ", which others can reach, without distinguishing callers: one could read the answers "
             "to "
             "another's keys; choose [caller] from = \"api-key\", \"jwt\", \"header\", \"mtls\" or "
             "\"subrequest\", or \"single\" if all callers are one tenant",
@@ -183,7 +183,7 @@ Expected<Read, Troubles> read_for_serving(const std::optional<std::string>& path
   if (troubles.empty()) append(troubles, load_secrets(read.config));
   if (troubles.empty()) return read;
   // What a flag says does not stand in the file.
-  for (Trouble& trouble : troubles) {
+  for (Diagnostic& trouble : troubles) {
     const bool flagged = (trouble.setting == "listen" && overrides.listen) ||
                          (trouble.setting == "admin.listen" && overrides.admin) ||
                          (trouble.setting == "upstream" && overrides.upstream) ||

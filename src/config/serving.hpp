@@ -4,10 +4,10 @@
 #include <optional>
 #include <string>
 
-#include "pawl/core/expected.hpp"
+#include "pawl/types/expected.hpp"
 #include "src/config/config.hpp"
+#include "src/config/diagnostic.hpp"
 #include "src/config/read_config.hpp"
-#include "src/config/trouble.hpp"
 
 namespace pawl::config {
 

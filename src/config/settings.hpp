@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "src/config/diagnostics.hpp"
 #include "src/config/document.hpp"
-#include "src/config/findings.hpp"
 #include "src/config/values.hpp"
 
 namespace pawl::config {
@@ -18,7 +18,7 @@ template <class Owner>
 struct Setting {
   std::string_view name;
   // Leaves the owner as it was where the value is wrong.
-  std::function<void(const Node&, Owner&, Findings&)> read;
+  std::function<void(const Node&, Owner&, Diagnostics&)> read;
   // The value as TOML. Empty where there is none and none need be written.
   std::function<std::string(const Owner&)> show;
 };
@@ -29,7 +29,7 @@ using Settings = std::vector<Setting<Owner>>;
 // The settings of `table` that are in the list; other names are check_names' affair.
 template <class Owner>
 void read_settings(const Node& table, const Settings<Owner>& settings, Owner& owner,
-                   Findings& findings) {
+                   Diagnostics& findings) {
   for (const Setting<Owner>& setting : settings) {
     if (const Node* node = table.find(setting.name)) setting.read(*node, owner, findings);
   }
@@ -48,7 +48,7 @@ std::vector<std::string_view> names_of(const Settings<Owner>& settings) {
 template <class Owner, class Part, class From, class To>
 Setting<Owner> setting(std::string_view name, Part member, From from, To to) {
   return {name,
-          [=](const Node& node, Owner& owner, Findings& findings) {
+          [=](const Node& node, Owner& owner, Diagnostics& findings) {
             if (auto value = from(Value{name, node}, findings)) {
               std::invoke(member, owner) = std::move(*value);
             }
@@ -60,7 +60,7 @@ template <class Owner, class Part>
 Setting<Owner> duration(std::string_view name, Part member, Range<Duration> range) {
   return setting<Owner>(
       name, member,
-      [=](Value value, Findings& findings) { return duration_in(value, range, findings); },
+      [=](Value value, Diagnostics& findings) { return duration_in(value, range, findings); },
       [](Duration shown) { return quote(to_text(shown)); });
 }
 
@@ -68,7 +68,7 @@ template <class Owner, class Part>
 Setting<Owner> size(std::string_view name, Part member, Range<std::size_t> range) {
   return setting<Owner>(
       name, member,
-      [=](Value value, Findings& findings) { return size_in(value, range, findings); },
+      [=](Value value, Diagnostics& findings) { return size_in(value, range, findings); },
       [](std::size_t shown) { return quote(size_to_text(shown)); });
 }
 
@@ -76,7 +76,7 @@ template <class Owner, class Part>
 Setting<Owner> count(std::string_view name, Part member, Range<std::size_t> range) {
   return setting<Owner>(
       name, member,
-      [=](Value value, Findings& findings) { return count_in(value, range, findings); },
+      [=](Value value, Diagnostics& findings) { return count_in(value, range, findings); },
       [](std::size_t shown) { return std::to_string(shown); });
 }
 
@@ -93,7 +93,7 @@ template <class Owner, class Part>
 Setting<Owner> text(std::string_view name, Part member, TextCheck check) {
   return setting<Owner>(
       name, member,
-      [=](Value value, Findings& findings) { return text_in(value, check, findings); },
+      [=](Value value, Diagnostics& findings) { return text_in(value, check, findings); },
       [](const std::string& shown) { return shown.empty() ? std::string() : quote(shown); });
 }
 
@@ -102,7 +102,7 @@ Setting<Owner> choice(std::string_view name, Part member) {
   using Enum = std::remove_cvref_t<std::invoke_result_t<Part, Owner&>>;
   return setting<Owner>(
       name, member,
-      [](Value value, Findings& findings) { return choice_in<Enum>(value, findings); },
+      [](Value value, Diagnostics& findings) { return choice_in<Enum>(value, findings); },
       [](Enum shown) { return quote(pawl::to_text(shown)); });
 }
 
@@ -112,7 +112,7 @@ Setting<Owner> or_off(std::string_view name, Part member, From from, To to) {
   using Optional = std::remove_cvref_t<std::invoke_result_t<Part, Owner&>>;
   return setting<Owner>(
       name, member,
-      [=](Value value, Findings& findings) -> std::optional<Optional> {
+      [=](Value value, Diagnostics& findings) -> std::optional<Optional> {
         if (value.node.kind == Kind::string && value.node.text == "off") return Optional{};
         auto found = from(value, findings);
         if (!found) return std::nullopt;

@@ -28,7 +28,7 @@ constexpr std::string_view twice =
     ": its provider has never seen that one, would say so, and what was done would be done again; ";
 
 void check_route(const Config& config, const RoutePolicy& policy, const Node& table,
-                 std::string_view what, Findings& findings) {
+                 std::string_view what, Diagnostics& findings) {
   const Source* const source = releasing(config, policy.reconcile);
   if (source == nullptr || policy.key == KeyRequirement::off) return;
   const bool derived = policy.forward_key == ForwardKey::derived;
@@ -48,7 +48,7 @@ void check_route(const Config& config, const RoutePolicy& policy, const Node& ta
 }
 
 void check_destination(const Config& config, const Destination& to, const Node& table,
-                       Findings& findings) {
+                       Diagnostics& findings) {
   const Source* const source = releasing(config, to.reconcile);
   if (source == nullptr || !mentions(*source, "key") || mentions(*source, "derived_key")) return;
   const Node* const node = table.find("reconcile");
@@ -67,7 +67,7 @@ const std::vector<Node>* tables_of(const Node& document, std::string_view name, 
 
 }  // namespace
 
-void check_asked_keys(const Node& document, const Config& config, Findings& findings) {
+void check_asked_keys(const Node& document, const Config& config, Diagnostics& findings) {
   if (const Node* table = document.find("policy"); table != nullptr && table->kind == Kind::table) {
     check_route(config, config.policy, *table, "[policy]", findings);
   }

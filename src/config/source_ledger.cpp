@@ -11,7 +11,7 @@ using std::chrono::days;
 using std::chrono::seconds;
 
 // A table of JSON pointers: ours = theirs.
-std::vector<reconcile::Compared> compared_in(const Node& node, Findings& findings) {
+std::vector<reconcile::Compared> compared_in(const Node& node, Diagnostics& findings) {
   std::vector<reconcile::Compared> all;
   const Value value{"compare", node};
   if (node.kind != Kind::table) {
@@ -33,7 +33,7 @@ std::vector<reconcile::Compared> compared_in(const Node& node, Findings& finding
   return all;
 }
 
-void check_ledger(const Node& table, const Ledger& ledger, Findings& findings) {
+void check_ledger(const Node& table, const Ledger& ledger, Diagnostics& findings) {
   const auto need = [&](std::string_view name, std::string_view why) {
     if (table.find(name) != nullptr) return;
     findings.error(table.at,
@@ -95,7 +95,7 @@ const Settings<Ledger>& ledger_settings() {
   return settings;
 }
 
-Ledger read_ledger(const Node& table, Findings& findings) {
+Ledger read_ledger(const Node& table, Diagnostics& findings) {
   Ledger ledger;
   check_names(table, ledger_table, findings);
   read_settings(table, ledger_settings(), ledger, findings);

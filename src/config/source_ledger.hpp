@@ -11,7 +11,7 @@ namespace pawl::config {
 // Without 'where' and 'compare', which are tables.
 const Settings<Ledger>& ledger_settings();
 
-Ledger read_ledger(const Node& table, Findings& findings);
+Ledger read_ledger(const Node& table, Diagnostics& findings);
 std::string show_ledger(const Ledger& ledger);
 
 }  // namespace pawl::config

@@ -6,7 +6,7 @@
 
 namespace pawl::config {
 
-std::optional<json::Pointer> pointer_in(Value value, Findings& findings) {
+std::optional<json::Pointer> pointer_in(Value value, Diagnostics& findings) {
   const std::optional<std::string> text = string_in(value, findings);
   if (!text) return std::nullopt;
   Expected<json::Pointer, json::Error> pointer = json::parse_pointer(*text);
@@ -15,7 +15,7 @@ std::optional<json::Pointer> pointer_in(Value value, Findings& findings) {
   return std::nullopt;
 }
 
-std::optional<std::optional<json::Pointer>> some_pointer_in(Value value, Findings& findings) {
+std::optional<std::optional<json::Pointer>> some_pointer_in(Value value, Diagnostics& findings) {
   std::optional<json::Pointer> pointer = pointer_in(value, findings);
   if (!pointer) return std::nullopt;
   return std::optional<json::Pointer>(std::move(*pointer));
@@ -30,7 +30,7 @@ std::string show_some_pointer(const std::optional<json::Pointer>& pointer) {
 }
 
 std::optional<Halves> halves_of(const Node& node, std::string_view url, std::string_view example,
-                                Findings& findings) {
+                                Diagnostics& findings) {
   const Value value{"url", node};
   if (url.find("***") != std::string_view::npos) {
     complain(value, "it is masked, as `pawl config show` prints it; put the real one in", findings);
@@ -55,7 +55,8 @@ std::optional<Halves> halves_of(const Node& node, std::string_view url, std::str
   return Halves{std::move(*address), target};
 }
 
-std::vector<const Node*> tables_in(const Node& list, std::string_view where, Findings& findings) {
+std::vector<const Node*> tables_in(const Node& list, std::string_view where,
+                                   Diagnostics& findings) {
   std::vector<const Node*> tables;
   if (list.kind != Kind::array) {
     findings.error(list.at,

@@ -12,8 +12,8 @@
 
 namespace pawl::config {
 
-std::optional<json::Pointer> pointer_in(Value value, Findings& findings);
-std::optional<std::optional<json::Pointer>> some_pointer_in(Value value, Findings& findings);
+std::optional<json::Pointer> pointer_in(Value value, Diagnostics& findings);
+std::optional<std::optional<json::Pointer>> some_pointer_in(Value value, Diagnostics& findings);
 std::string show_pointer(const json::Pointer& pointer);
 std::string show_some_pointer(const std::optional<json::Pointer>& pointer);
 
@@ -21,7 +21,7 @@ std::string show_some_pointer(const std::optional<json::Pointer>& pointer);
 template <class Owner, class Get>
 Setting<Owner> scope_setting(Get rules_of) {
   return {"scope",
-          [rules_of](const Node& node, Owner& owner, Findings& findings) {
+          [rules_of](const Node& node, Owner& owner, Diagnostics& findings) {
             const Value value{"scope", node};
             const std::optional<std::string> text = text_in(value, not_empty, findings);
             if (!text) return;
@@ -45,10 +45,10 @@ struct Halves {
 };
 
 std::optional<Halves> halves_of(const Node& node, std::string_view url, std::string_view example,
-                                Findings& findings);
+                                Diagnostics& findings);
 
 // The items of a list of tables, each with its names checked.
-std::vector<const Node*> tables_in(const Node& list, std::string_view where, Findings& findings);
+std::vector<const Node*> tables_in(const Node& list, std::string_view where, Diagnostics& findings);
 
 // "name = value", a line of TOML.
 std::string line(std::string_view name, std::string_view value);

@@ -29,7 +29,7 @@ std::optional<std::string> scalar_in(const Node& node) {
   return std::nullopt;
 }
 
-std::vector<StatusRange> statuses_in(const Node& node, Findings& findings) {
+std::vector<StatusRange> statuses_in(const Node& node, Diagnostics& findings) {
   const std::vector<Node> one{node};
   const std::vector<Node>& items = node.kind == Kind::array ? node.items : one;
   std::vector<StatusRange> ranges;
@@ -48,7 +48,7 @@ std::vector<StatusRange> statuses_in(const Node& node, Findings& findings) {
   return ranges;
 }
 
-Reply reply_in(const Node& table, bool completes, Findings& findings) {
+Reply reply_in(const Node& table, bool completes, Diagnostics& findings) {
   Reply reply;
   for (const std::string_view name : {"response_status", "response_body", "response_type"}) {
     const Node* node = table.find(name);
@@ -80,11 +80,11 @@ Reply reply_in(const Node& table, bool completes, Findings& findings) {
 }
 
 // The status of the provider's own words is a success: a question was answered, an event was told.
-void demand_status(const Node& table, Findings& findings) {
+void demand_status(const Node& table, Diagnostics& findings) {
   if (table.find("response_status") != nullptr) return;
   findings.error(table.at,
                  "then = \"declined\" needs 'response_status': what the client of a request that "
-                 "was declined is told, like 402");
+                 "was declined gets, like 402");
 }
 
 bool sounds_declined(std::string_view value) {
@@ -100,7 +100,7 @@ bool sounds_declined(std::string_view value) {
 
 // Taken for a success, an earlier attempt's decline would settle a later one that charged.
 void warn_of_declines(const Node& table, const std::vector<Condition>& where, const Reply& reply,
-                      Findings& findings) {
+                      Diagnostics& findings) {
   if (reply.status && *reply.status >= 400) return;  // told as a refusal, and taken for one
   for (const Condition& condition : where) {
     const auto found = std::ranges::find_if(condition.values, sounds_declined);
@@ -112,7 +112,7 @@ void warn_of_declines(const Node& table, const std::vector<Condition>& where, co
 }
 
 template <class Enum>
-std::optional<Enum> then_in(const Node& table, std::string_view where, Findings& findings) {
+std::optional<Enum> then_in(const Node& table, std::string_view where, Diagnostics& findings) {
   if (const Node* node = table.find("then")) return choice_in<Enum>({"then", *node}, findings);
   findings.error(table.at, std::string(where) + " needs 'then', which says what it means");
   return std::nullopt;
@@ -134,7 +134,7 @@ std::string show_rest(const std::vector<Condition>& where, std::string_view then
 
 }  // namespace
 
-std::vector<Condition> conditions_in(const Node& node, Findings& findings) {
+std::vector<Condition> conditions_in(const Node& node, Diagnostics& findings) {
   const Value value{"where", node};
   std::vector<Condition> all;
   if (node.kind != Kind::table) {
@@ -170,7 +170,7 @@ std::vector<Condition> conditions_in(const Node& node, Findings& findings) {
   return all;
 }
 
-Rule read_rule(const Node& table, Findings& findings) {
+Rule read_rule(const Node& table, Diagnostics& findings) {
   Rule rule;
   rule.then = then_in<reconcile::Then>(table, source_rule_table, findings).value_or(rule.then);
   if (const Node* node = table.find("status")) rule.statuses = statuses_in(*node, findings);
@@ -203,7 +203,7 @@ Rule read_rule(const Node& table, Findings& findings) {
   return rule;
 }
 
-EventRule read_event_rule(const Node& table, Findings& findings) {
+EventRule read_event_rule(const Node& table, Diagnostics& findings) {
   EventRule rule;
   rule.then =
       then_in<reconcile::EventThen>(table, webhook_rule_table, findings).value_or(rule.then);

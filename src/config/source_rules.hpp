@@ -5,16 +5,16 @@
 #include <vector>
 
 #include "src/config/config.hpp"
+#include "src/config/diagnostics.hpp"
 #include "src/config/document.hpp"
-#include "src/config/findings.hpp"
 
 namespace pawl::config {
 
-reconcile::Rule read_rule(const Node& table, Findings& findings);
-reconcile::EventRule read_event_rule(const Node& table, Findings& findings);
+reconcile::Rule read_rule(const Node& table, Diagnostics& findings);
+reconcile::EventRule read_event_rule(const Node& table, Diagnostics& findings);
 
 // { "/status" = "succeeded", ... }
-std::vector<reconcile::Condition> conditions_in(const Node& node, Findings& findings);
+std::vector<reconcile::Condition> conditions_in(const Node& node, Diagnostics& findings);
 
 std::string show_rule(const reconcile::Rule& rule);
 std::string show_event_rule(const reconcile::EventRule& rule);

@@ -16,7 +16,7 @@ std::string optional_header(std::string_view text) {
   return text.empty() ? std::string() : header_name(text);
 }
 
-std::optional<std::vector<std::string>> files_in(Value value, Findings& findings) {
+std::optional<std::vector<std::string>> files_in(Value value, Diagnostics& findings) {
   std::optional<std::vector<std::string>> files = strings_in(value, true, findings);
   if (!files) return std::nullopt;
   const bool blank = std::ranges::any_of(*files, [](const auto& file) { return file.empty(); });
@@ -25,7 +25,7 @@ std::optional<std::vector<std::string>> files_in(Value value, Findings& findings
   return std::nullopt;
 }
 
-void check_webhook(const Node& table, const Webhook& webhook, Findings& findings) {
+void check_webhook(const Node& table, const Webhook& webhook, Diagnostics& findings) {
   const auto need = [&](std::string_view name, std::string_view why) {
     if (table.find(name) != nullptr) return;
     findings.error(table.at,
@@ -97,7 +97,7 @@ const Settings<Webhook>& webhook_settings() {
   return settings;
 }
 
-Webhook read_webhook(const Node& table, Findings& findings) {
+Webhook read_webhook(const Node& table, Diagnostics& findings) {
   Webhook webhook;
   check_names(table, webhook_table, findings);
   read_settings(table, webhook_settings(), webhook, findings);

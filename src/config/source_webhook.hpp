@@ -11,7 +11,7 @@ namespace pawl::config {
 // Without 'rule'.
 const Settings<Webhook>& webhook_settings();
 
-Webhook read_webhook(const Node& table, Findings& findings);
+Webhook read_webhook(const Node& table, Diagnostics& findings);
 std::string show_webhook(const Webhook& webhook);
 
 }  // namespace pawl::config

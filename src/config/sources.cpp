@@ -25,13 +25,13 @@ std::string source_name(std::string_view text) {
   return good ? std::string() : "it must be 1 to 64 letters, digits, - and _, like \"provider\"";
 }
 
-std::optional<int> small_in(Value value, Findings& findings) {
+std::optional<int> small_in(Value value, Diagnostics& findings) {
   const std::optional<std::size_t> count = count_in(value, {1, 1000}, findings);
   if (!count) return std::nullopt;
   return static_cast<int>(*count);
 }
 
-std::optional<std::vector<std::string>> scopes_in(Value value, Findings& findings) {
+std::optional<std::vector<std::string>> scopes_in(Value value, Diagnostics& findings) {
   std::optional<std::vector<std::string>> scopes = strings_in(value, true, findings);
   if (!scopes) return std::nullopt;
   const bool bad = std::ranges::any_of(*scopes, [](const std::string& scope) {
@@ -51,18 +51,19 @@ std::string show_scopes(const std::vector<std::string>& scopes) {
 }
 
 // Whoever chooses what stands there chooses what is asked for.
-void warn_of_path(const Node& node, const reconcile::Template& target, Findings& findings) {
+void warn_of_path(const Node& node, const reconcile::Template& target, Diagnostics& findings) {
   for (const char* name : {"key", "resource_id"}) {
     if (!reconcile::mentions_in_path(target, name)) continue;
-    findings.warn(node.at, "'url' has {" + std::string(name) +
-                               "} in its path: where one has any of / \\ % ? # ; in it nobody is "
-                               "asked, and an operator must decide. Put it into the query, or ask "
-                               "by {derived_key} where routes have forward_key = \"derived\"");
+    findings.warn(node.at,
+                  "'url' has {" + std::string(name) +
+                      "} in its path: where one has any of / \\ % ? # ; in it no source is "
+                      "asked, and an operator must decide. Put it into the query, or ask "
+                      "by {derived_key} where routes have forward_key = \"derived\"");
   }
 }
 
 // Two tenants may choose one key: whoever asks by it alone is told of the other's payment.
-void check_tells_apart(const Node& list, const Config& config, Findings& findings) {
+void check_tells_apart(const Node& list, const Config& config, Diagnostics& findings) {
   if (!tells_apart(config.caller) || list.kind != Kind::array) return;
   for (std::size_t i = 0; i < std::min(list.items.size(), config.sources.size()); ++i) {
     const reconcile::Template& target = config.sources[i].target;
@@ -80,7 +81,7 @@ void check_tells_apart(const Node& list, const Config& config, Findings& finding
 
 std::string show_number(int number) { return std::to_string(number); }
 
-void split_url(const Node& node, Source& source, Findings& findings) {
+void split_url(const Node& node, Source& source, Diagnostics& findings) {
   const Value value{"url", node};
   std::optional<Halves> halves =
       halves_of(node, source.url, "https://api.example.com/v1/payments?key={key}", findings);
@@ -106,7 +107,7 @@ void split_url(const Node& node, Source& source, Findings& findings) {
   source.target = std::move(*parsed);
 }
 
-Headers read_headers(const Node& table, Findings& findings) {
+Headers read_headers(const Node& table, Diagnostics& findings) {
   Headers headers;
   if (table.kind != Kind::table) {
     findings.error(table.at, "'headers' must be a table: write [source.headers]");
@@ -135,7 +136,7 @@ Headers read_headers(const Node& table, Findings& findings) {
   return headers;
 }
 
-Source read_source(const Node& table, Findings& findings) {
+Source read_source(const Node& table, Diagnostics& findings) {
   Source source;
   read_settings(table, source_settings(), source, findings);
   if (table.find("name") == nullptr) findings.error(table.at, "[[source]] needs 'name'");
@@ -165,7 +166,7 @@ Source read_source(const Node& table, Findings& findings) {
   if (table.find("url") == nullptr && !source.webhook && !source.ledger) {
     findings.error(table.at,
                    "[[source]] needs 'url', where it is asked, or [source.webhook], by "
-                   "which it tells");
+                   "which it sends events");
   }
   if (table.find("url") != nullptr && table.find("rule") == nullptr) {
     findings.error(table.at,
@@ -207,7 +208,7 @@ const Settings<Source>& source_settings() {
   return settings;
 }
 
-std::vector<Source> read_sources(const Node& list, Findings& findings) {
+std::vector<Source> read_sources(const Node& list, Diagnostics& findings) {
   std::vector<Source> sources;
   for (const Node* table : tables_in(list, source_table, findings)) {
     Source source = read_source(*table, findings);
@@ -222,7 +223,7 @@ std::vector<Source> read_sources(const Node& list, Findings& findings) {
   return sources;
 }
 
-void check_sources(const Node& document, const Config& config, Findings& findings) {
+void check_sources(const Node& document, const Config& config, Diagnostics& findings) {
   if (const Node* list = document.find("source")) check_tells_apart(*list, config, findings);
   std::vector<std::string_view> names;
   for (const Source& source : config.sources) names.push_back(source.name);

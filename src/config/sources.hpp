@@ -6,18 +6,18 @@
 #include <vector>
 
 #include "src/config/config.hpp"
+#include "src/config/diagnostic.hpp"
 #include "src/config/settings.hpp"
-#include "src/config/trouble.hpp"
 
 namespace pawl::config {
 
 // Without 'headers', 'rule', 'webhook' and 'ledger', which are tables.
 const Settings<Source>& source_settings();
 
-std::vector<Source> read_sources(const Node& list, Findings& findings);
+std::vector<Source> read_sources(const Node& list, Diagnostics& findings);
 
 // Every `reconcile` must name one of them.
-void check_sources(const Node& document, const Config& config, Findings& findings);
+void check_sources(const Node& document, const Config& config, Diagnostics& findings);
 
 // Whether it may tell about records of this scope, as far as its own settings go.
 bool speaks_for(const Source& source, std::string_view scope);

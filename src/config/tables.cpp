@@ -18,7 +18,7 @@ constexpr std::size_t million = 1'000'000;
 
 template <class Parse>
 auto parsed_by(Parse parse) {
-  return [parse](Value value, Findings& findings) {
+  return [parse](Value value, Diagnostics& findings) {
     using Result = typename decltype(parse(std::string_view()))::value_type;
     const std::optional<std::string> text = string_in(value, findings);
     if (!text) return std::optional<Result>();
@@ -35,7 +35,7 @@ std::string show_upstream(const UpstreamUrl& url) {
   return url.host.empty() ? std::string() : quote(to_text(url));
 }
 
-std::optional<std::string> store_in(Value value, Findings& findings) {
+std::optional<std::string> store_in(Value value, Diagnostics& findings) {
   std::optional<std::string> text;
   if (value.node.kind == Kind::string) text = value.node.text;
   const std::string must = text ? check_store(*text) : "it must be a text in quotes";
@@ -46,7 +46,7 @@ std::optional<std::string> store_in(Value value, Findings& findings) {
 
 constexpr std::string_view of_the_machine = "auto";
 
-std::optional<std::size_t> memory_budget_in(Value value, Findings& findings) {
+std::optional<std::size_t> memory_budget_in(Value value, Diagnostics& findings) {
   if (value.node.kind == Kind::string && value.node.text == of_the_machine) return 0;
   return size_in(value, {std::size_t{1} << 20, std::size_t{1} << 40}, findings);
 }
@@ -61,7 +61,7 @@ bool is_host_name(std::string_view text) {
   });
 }
 
-std::optional<std::vector<std::string>> hosts_in(Value value, Findings& findings) {
+std::optional<std::vector<std::string>> hosts_in(Value value, Diagnostics& findings) {
   std::optional<std::vector<std::string>> names = strings_in(value, false, findings);
   if (names && !std::ranges::all_of(*names, is_host_name)) {
     complain(value, "each must be a host name in lower case, without a port: \"api.example\"",

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "pawl/core/time.hpp"
+#include "pawl/types/time.hpp"
 
 namespace pawl::config {
 

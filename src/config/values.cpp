@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "pawl/core/json.hpp"
+#include "pawl/types/json.hpp"
 #include "src/config/address.hpp"
 #include "src/config/nearest.hpp"
 
@@ -13,7 +13,7 @@ namespace {
 std::string named(std::string_view name) { return "'" + std::string(name) + "'"; }
 
 template <class T, class Show>
-bool in_range(Value value, T found, Range<T> range, Show show, Findings& findings) {
+bool in_range(Value value, T found, Range<T> range, Show show, Diagnostics& findings) {
   if (found >= range.min && found <= range.max) return true;
   complain(value, "it must be from " + show(range.min) + " to " + show(range.max), findings);
   return false;
@@ -21,16 +21,16 @@ bool in_range(Value value, T found, Range<T> range, Show show, Findings& finding
 
 }  // namespace
 
-void complain(Value value, std::string_view must, Findings& findings) {
+void complain(Value value, std::string_view must, Diagnostics& findings) {
   findings.error(value.node.at,
                  named(value.name) + " is " + describe(value.node) + "; " + std::string(must));
 }
 
-void complain_unquoted(Value value, std::string_view must, Findings& findings) {
+void complain_unquoted(Value value, std::string_view must, Diagnostics& findings) {
   findings.error(value.node.at, named(value.name) + ": " + std::string(must));
 }
 
-std::optional<Duration> duration_in(Value value, Range<Duration> range, Findings& findings) {
+std::optional<Duration> duration_in(Value value, Range<Duration> range, Diagnostics& findings) {
   const std::optional<Duration> found =
       value.node.kind == Kind::string ? parse_duration(value.node.text) : std::nullopt;
   if (!found) {
@@ -44,7 +44,7 @@ std::optional<Duration> duration_in(Value value, Range<Duration> range, Findings
   return in_range(value, *found, range, show, findings) ? found : std::nullopt;
 }
 
-std::optional<std::size_t> size_in(Value value, Range<std::size_t> range, Findings& findings) {
+std::optional<std::size_t> size_in(Value value, Range<std::size_t> range, Diagnostics& findings) {
   std::optional<std::size_t> found;
   if (value.node.kind == Kind::string) found = parse_size(value.node.text);
   if (value.node.kind == Kind::integer && value.node.integer >= 0) {
@@ -60,7 +60,7 @@ std::optional<std::size_t> size_in(Value value, Range<std::size_t> range, Findin
   return in_range(value, *found, range, size_to_text, findings) ? found : std::nullopt;
 }
 
-std::optional<std::size_t> count_in(Value value, Range<std::size_t> range, Findings& findings) {
+std::optional<std::size_t> count_in(Value value, Range<std::size_t> range, Diagnostics& findings) {
   const auto show = [](std::size_t shown) { return std::to_string(shown); };
   if (value.node.kind != Kind::integer || value.node.integer < 0) {
     complain(value, "it must be a whole number from " + show(range.min) + " to " + show(range.max),
@@ -71,7 +71,7 @@ std::optional<std::size_t> count_in(Value value, Range<std::size_t> range, Findi
   return in_range(value, found, range, show, findings) ? std::optional(found) : std::nullopt;
 }
 
-std::optional<double> rate_in(Value value, Findings& findings) {
+std::optional<double> rate_in(Value value, Diagnostics& findings) {
   constexpr double most = 1e9;
   double rate = 0;  // of any other type: refused below
   if (value.node.kind == Kind::integer) rate = static_cast<double>(value.node.integer);
@@ -81,20 +81,20 @@ std::optional<double> rate_in(Value value, Findings& findings) {
   return std::nullopt;
 }
 
-std::optional<bool> flag_in(Value value, Findings& findings) {
+std::optional<bool> flag_in(Value value, Diagnostics& findings) {
   if (value.node.kind == Kind::boolean) return value.node.boolean;
   complain(value, "it must be true or false, without quotes", findings);
   return std::nullopt;
 }
 
-std::optional<std::string> string_in(Value value, Findings& findings) {
+std::optional<std::string> string_in(Value value, Diagnostics& findings) {
   if (value.node.kind == Kind::string) return value.node.text;
   complain(value, "it must be a text in quotes", findings);
   return std::nullopt;
 }
 
 std::optional<std::string> text_in(Value value, std::string (*check)(std::string_view),
-                                   Findings& findings) {
+                                   Diagnostics& findings) {
   std::optional<std::string> found = string_in(value, findings);
   if (!found) return std::nullopt;
   const std::string must = check(*found);
@@ -104,7 +104,7 @@ std::optional<std::string> text_in(Value value, std::string (*check)(std::string
 }
 
 std::optional<std::vector<std::string>> strings_in(Value value, bool one_is_enough,
-                                                   Findings& findings) {
+                                                   Diagnostics& findings) {
   if (one_is_enough && value.node.kind == Kind::string) return std::vector{value.node.text};
   if (value.node.kind != Kind::array) {
     complain(value,
@@ -123,8 +123,8 @@ std::optional<std::vector<std::string>> strings_in(Value value, bool one_is_enou
   return list;
 }
 
-std::optional<std::size_t> word_in(Value value, std::span<const std::string_view> words,
-                                   Findings& findings) {
+std::optional<std::size_t> parse_choice(Value value, std::span<const std::string_view> words,
+                                        Diagnostics& findings) {
   const bool is_text = value.node.kind == Kind::string;
   const auto found = std::ranges::find(words, std::string_view(value.node.text));
   if (is_text && found != words.end()) return static_cast<std::size_t>(found - words.begin());

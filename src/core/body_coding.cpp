@@ -1,10 +1,10 @@
-#include "pawl/core/body_coding.hpp"
+#include "src/core/body_coding.hpp"
 
 #include <algorithm>
 #include <string>
 
-#include "pawl/core/fingerprint.hpp"
-#include "pawl/core/http.hpp"
+#include "pawl/types/fingerprint.hpp"
+#include "pawl/types/http.hpp"
 
 namespace pawl {
 namespace {

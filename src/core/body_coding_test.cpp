@@ -1,4 +1,4 @@
-#include "pawl/core/body_coding.hpp"
+#include "src/core/body_coding.hpp"
 
 #include <gtest/gtest.h>
 

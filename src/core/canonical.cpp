@@ -1,4 +1,4 @@
-#include "pawl/core/canonical.hpp"
+#include "src/core/canonical.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "pawl/core/check.hpp"
+#include "pawl/types/check.hpp"
 #include "src/core/canonical_append.hpp"
 
 namespace pawl::json {

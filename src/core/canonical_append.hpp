@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "pawl/core/canonical.hpp"
+#include "src/core/canonical.hpp"
 
 namespace pawl::json {
 

@@ -1,4 +1,4 @@
-#include "pawl/core/canonical.hpp"
+#include "src/core/canonical.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "pawl/core/check.hpp"
+#include "pawl/types/check.hpp"
 
 #include <poll.h>
 #include <unistd.h>

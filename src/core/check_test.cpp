@@ -1,4 +1,4 @@
-#include "pawl/core/check.hpp"
+#include "pawl/types/check.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
-#include "pawl/core/dead_letter.hpp"
+#include "src/core/dead_letter.hpp"
 
 #include <algorithm>
 
-#include "pawl/core/held_answer.hpp"
-#include "pawl/core/outcome.hpp"
-#include "pawl/core/render.hpp"
+#include "pawl/types/outcome.hpp"
+#include "src/core/held_answer.hpp"
+#include "src/core/render.hpp"
 
 namespace pawl {
 namespace {

@@ -1,4 +1,4 @@
-#include "pawl/core/dead_letter.hpp"
+#include "src/core/dead_letter.hpp"
 
 #include <gtest/gtest.h>
 

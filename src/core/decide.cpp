@@ -1,21 +1,17 @@
 #include <algorithm>
 
-#include "pawl/core/check.hpp"
-#include "pawl/core/decision.hpp"
-#include "pawl/core/half_done.hpp"
-#include "pawl/core/mutant.hpp"
-#include "pawl/core/outcome.hpp"
-#include "pawl/core/overloaded.hpp"
+#include "pawl/types/check.hpp"
+#include "pawl/types/outcome.hpp"
+#include "src/core/decision.hpp"
+#include "src/core/half_done.hpp"
+#include "src/core/overloaded.hpp"
 
 namespace pawl {
 namespace {
 
 // The first fence of a life is the store's time: a key that was deleted and comes back starts above
 // every fence it ever had.
-Fence first_fence(Instant now) {
-  if (mutant(Mutant::first_fence_is_constant)) return Fence{1};
-  return Fence{now.time_since_epoch().count()};
-}
+Fence first_fence(Instant now) { return Fence{now.time_since_epoch().count()}; }
 
 State first_state(const Policy& policy, Instant now) {
   if (policy.mode == Mode::async) return Pending{};
@@ -31,7 +27,6 @@ bool finished_past_retention(const Record& record, const Attempt& attempt) {
 
 bool same_meaning(const Record& record, const Request& request) {
   if (record.fingerprint == request.fingerprint) return true;
-  if (mutant(Mutant::fingerprint_not_compared)) return true;
   return request.meant_then && request.meant_then(record.fingerprint, record.policy.fingerprint);
 }
 
@@ -62,20 +57,18 @@ Record taken_over(const Record& record, const Request& request, const Policy& po
                   const Attempt& attempt) {
   Record next = record;
   next.state = first_state(policy, attempt.now);
-  if (!mutant(Mutant::takeover_forgets_owner)) next.owner = attempt.owner;
-  if (!mutant(Mutant::takeover_keeps_fence)) next.fence = Fence{record.fence.number + 1};
+  next.owner = attempt.owner;
+  next.fence = Fence{record.fence.number + 1};
   next.attempt = record.attempt + 1;
   next.route = request.route;  // whose phases it will be in, if it is a flow
   next.last_error.clear();
-  const FingerprintRules rules_then = record.policy.fingerprint;  // they made the stored hash
   next.policy = policy;
-  if (!mutant(Mutant::takeover_forgets_rules)) next.policy.fingerprint = rules_then;
+  next.policy.fingerprint = record.policy.fingerprint;  // the rules that made the stored hash
   next.policy.credentials = is_let_go(record) ? request.credentials : record.policy.credentials;
   // Half done under the rule that it is resumed: under another one it would be begun again.
   const bool resumes = record.policy.on_lease_expiry == OnLeaseExpiry::resume;
   if (resumes && !record.recovery_point.empty()) {
     next.policy.on_lease_expiry = OnLeaseExpiry::resume;
-    if (mutant(Mutant::resumed_job_begun_again)) next.recovery_point.clear();
   }
   const Instant expired_then = record.expires_at >= never ? attempt.now : record.expires_at;
   next.expires_at = std::max(expired_then, attempt.now + policy.retention);
@@ -88,10 +81,7 @@ Record taken_over(const Record& record, const Request& request, const Policy& po
 
 Verdict take_over(const Record& record, const Request& request, const Policy& policy,
                   const Attempt& attempt) {
-  if (attempt.may_have_acted && record.owner == attempt.owner &&
-      !mutant(Mutant::spent_token_granted)) {
-    return {Spent{}, {}};
-  }
+  if (attempt.may_have_acted && record.owner == attempt.owner) return {Spent{}, {}};
   if (belongs_elsewhere(record, request)) return {Undetermined{Duration{0}}, {}};
   Record next = taken_over(record, request, policy, attempt);
   if (status_of(next) == Status::pending) return {InFlight{Duration{0}, true}, std::move(next)};
@@ -107,17 +97,10 @@ Verdict begin_anew(const Record& record, const Request& request, const Policy& p
 
 Verdict decide_in_progress(const Record& record, const InProgress& held, const Request& request,
                            const Policy& policy, const Attempt& attempt) {
-  const bool at_its_end = attempt.now == held.locked_until;
-  const bool alive = attempt.now < held.locked_until || !attempt.clock_trusted ||
-                     (at_its_end && mutant(Mutant::lease_alive_at_its_end));
+  const bool alive = attempt.now < held.locked_until || !attempt.clock_trusted;
   // Our own claim, confirmed late: nothing was sent under it yet. One from outside is confirmed for
   // as long as its lease holds: whoever repeats it then is still the one who was granted it.
-  const bool anybodys = attempt.may_have_acted && mutant(Mutant::grant_to_another_token);
-  const bool revives = !attempt.may_have_acted || mutant(Mutant::grant_repeated_past_its_lease);
-  if ((record.owner == attempt.owner || (anybodys && alive)) && (alive || revives)) {
-    if (alive && attempt.may_have_acted && mutant(Mutant::grant_repeated_with_new_fence)) {
-      return {Execute{}, taken_over(record, request, policy, attempt)};
-    }
+  if (record.owner == attempt.owner && (alive || !attempt.may_have_acted)) {
     if (alive) return {Execute{}, {}};
     Record next = record;
     next.state = InProgress{attempt.now, attempt.now + record.policy.lease};
@@ -126,9 +109,7 @@ Verdict decide_in_progress(const Record& record, const InProgress& held, const R
   if (alive) {
     return {InFlight{std::max(held.locked_until - attempt.now, Duration{0}), false}, {}};
   }
-  if (mutant(Mutant::lapsed_lease_runs_again)) return take_over(record, request, policy, attempt);
-  const bool by_today = mutant(Mutant::lapsed_lease_by_todays_policy);
-  switch (by_today ? policy.on_lease_expiry : record.policy.on_lease_expiry) {
+  switch (record.policy.on_lease_expiry) {
     case OnLeaseExpiry::retry:
     case OnLeaseExpiry::resume: return take_over(record, request, policy, attempt);
     case OnLeaseExpiry::unknown: break;
@@ -140,7 +121,6 @@ Verdict decide_in_progress(const Record& record, const InProgress& held, const R
                           .locked_until = held.locked_until,
                           .locked_at = held.locked_at};
   doubted.last_error = "lease-expired";
-  if (mutant(Mutant::unknown_raises_fence)) ++doubted.fence.number;
   return {Undetermined{Duration{0}}, std::move(doubted)};
 }
 
@@ -196,13 +176,10 @@ Verdict decide(const Record& record, const Request& request, const Policy& polic
   const bool keeps_tombstones =
       record.policy.expired == WhenExpired::tombstone || policy.expired == WhenExpired::tombstone;
   const bool over = finished_past_retention(record, attempt);
-  const bool revived = mutant(Mutant::tombstone_runs_again) && status_of(record) == Status::expired;
-  if (!revived && (status_of(record) == Status::expired || (over && keeps_tombstones))) {
-    return {Gone{}, {}};
-  }
+  if (status_of(record) == Status::expired || (over && keeps_tombstones)) return {Gone{}, {}};
   // The life that the store remembers is over, and another may have begun since the backup.
-  if (over && attempt.forgotten && !mutant(Mutant::restored_life_is_new)) return {Restored{}, {}};
-  if (over || revived) return begin_anew(record, request, policy, attempt);
+  if (over && attempt.forgotten) return {Restored{}, {}};
+  if (over) return begin_anew(record, request, policy, attempt);
   const bool proven = is_proven(record, request);
   if (!proven && !is_let_go(record)) return {Unproven{}, {}};
   if (!same_meaning(record, request)) {
@@ -222,9 +199,6 @@ Verdict decide(const Record& record, const Request& request, const Policy& polic
             return take_over(record, request, policy, attempt);
           },
           [&](const Unknown& doubt) -> Verdict {
-            if (mutant(Mutant::unknown_runs_again)) {
-              return take_over(record, request, policy, attempt);
-            }
             return {Undetermined{std::max(doubt.reconcile_after - attempt.now, Duration{0})}, {}};
           },
           [&](const Pending&) -> Verdict {
@@ -243,10 +217,7 @@ std::optional<Record> claimed(const Record& record, const Attempt& attempt) {
                          record.policy.on_lease_expiry == OnLeaseExpiry::resume;
   const auto* waits = std::get_if<Pending>(&record.state);
   if (waits == nullptr && !abandoned) return std::nullopt;
-  if (waits != nullptr && attempt.now < waits->not_before &&
-      !mutant(Mutant::claimed_before_its_time)) {
-    return std::nullopt;
-  }
+  if (waits != nullptr && attempt.now < waits->not_before) return std::nullopt;
   Record next = record;
   if (abandoned) {  // as a client's retry would: it goes on at the recovery point
     next.attempt = record.attempt + 1;
@@ -254,7 +225,7 @@ std::optional<Record> claimed(const Record& record, const Attempt& attempt) {
   }
   next.state = InProgress{attempt.now, attempt.now + record.policy.lease};
   next.owner = attempt.owner;
-  if (!mutant(Mutant::claim_keeps_fence)) next.fence = Fence{record.fence.number + 1};
+  next.fence = Fence{record.fence.number + 1};
   return next;
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "pawl/core/decision.hpp"
+#include "src/core/decision.hpp"
 #include "testing/builders.hpp"
 
 namespace pawl {

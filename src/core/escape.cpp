@@ -1,4 +1,4 @@
-#include "pawl/core/escape.hpp"
+#include "src/core/escape.hpp"
 
 namespace pawl {
 namespace {

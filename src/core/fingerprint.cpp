@@ -1,14 +1,14 @@
-#include "pawl/core/fingerprint.hpp"
+#include "pawl/types/fingerprint.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
 
-#include "pawl/core/sha256.hpp"
 #include "src/core/canonical_append.hpp"
 #include "src/core/form.hpp"
 #include "src/core/multipart.hpp"
+#include "src/core/sha256.hpp"
 
 namespace pawl {
 namespace {

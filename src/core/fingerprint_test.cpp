@@ -1,4 +1,4 @@
-#include "pawl/core/fingerprint.hpp"
+#include "pawl/types/fingerprint.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "pawl/core/sha256.hpp"
 #include "src/core/form.hpp"
+#include "src/core/sha256.hpp"
 
 namespace pawl {
 namespace {

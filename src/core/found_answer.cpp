@@ -1,6 +1,6 @@
-#include "pawl/core/found_answer.hpp"
+#include "src/core/found_answer.hpp"
 
-#include "pawl/core/escape.hpp"
+#include "src/core/escape.hpp"
 
 namespace pawl {
 namespace {

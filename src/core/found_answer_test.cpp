@@ -1,8 +1,8 @@
-#include "pawl/core/found_answer.hpp"
+#include "src/core/found_answer.hpp"
 
 #include <gtest/gtest.h>
 
-#include "pawl/core/outcome.hpp"
+#include "pawl/types/outcome.hpp"
 #include "testing/builders.hpp"
 
 namespace pawl {

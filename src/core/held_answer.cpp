@@ -1,4 +1,4 @@
-#include "pawl/core/held_answer.hpp"
+#include "src/core/held_answer.hpp"
 
 namespace pawl {
 namespace {

@@ -1,10 +1,10 @@
-#include "pawl/core/http.hpp"
+#include "pawl/types/http.hpp"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 
-#include "pawl/core/digits.hpp"
+#include "src/core/digits.hpp"
 
 namespace pawl {
 namespace {

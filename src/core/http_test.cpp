@@ -1,4 +1,4 @@
-#include "pawl/core/http.hpp"
+#include "pawl/types/http.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "pawl/core/json.hpp"
+#include "pawl/types/json.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-#include "pawl/core/check.hpp"
+#include "pawl/types/check.hpp"
 
 namespace pawl::json {
 namespace {

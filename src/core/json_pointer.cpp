@@ -3,7 +3,7 @@
 #include <optional>
 #include <system_error>
 
-#include "pawl/core/json.hpp"
+#include "pawl/types/json.hpp"
 
 namespace pawl::json {
 namespace {

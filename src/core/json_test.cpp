@@ -1,4 +1,4 @@
-#include "pawl/core/json.hpp"
+#include "pawl/types/json.hpp"
 
 #include <gtest/gtest.h>
 

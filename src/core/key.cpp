@@ -1,13 +1,13 @@
-#include "pawl/core/key.hpp"
+#include "pawl/types/key.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 #include <variant>
 
-#include "pawl/core/check.hpp"
-#include "pawl/core/sha256.hpp"
-#include "pawl/core/structured_field.hpp"
+#include "pawl/types/check.hpp"
+#include "src/core/sha256.hpp"
+#include "src/core/structured_field.hpp"
 #include "src/core/structured_field_chars.hpp"
 
 namespace pawl {
@@ -76,7 +76,7 @@ Expected<std::string, KeyRefusal> unquoted(std::string_view value, KeySyntax syn
   Expected<sf::Item, sf::Error> item = sf::parse_item(value);
   std::string* text = item ? std::get_if<std::string>(&item->value) : nullptr;
   if (text != nullptr && trimmed(*text).empty()) return Unexpected{KeyRefusal::empty};
-  // Taking the quotes for a part of the key would make `"k"` another key than `k`: a second
+  // CaseClaim the quotes for a part of the key would make `"k"` another key than `k`: a second
   // payment.
   if (syntax == KeySyntax::bare) return Unexpected{KeyRefusal::wrong_syntax};
   if (text == nullptr) return Unexpected{KeyRefusal::malformed};

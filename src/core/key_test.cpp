@@ -1,4 +1,4 @@
-#include "pawl/core/key.hpp"
+#include "pawl/types/key.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "pawl/core/digits.hpp"
+#include "src/core/digits.hpp"
 
 namespace pawl {
 namespace {

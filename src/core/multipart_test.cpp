@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "pawl/core/fingerprint.hpp"
+#include "pawl/types/fingerprint.hpp"
 
 namespace pawl {
 namespace {

@@ -1,12 +1,11 @@
-#include "pawl/core/outbox.hpp"
+#include "src/core/outbox.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 
-#include "pawl/core/mutant.hpp"
-#include "pawl/core/named_in.hpp"
-#include "pawl/core/overloaded.hpp"
+#include "src/core/overloaded.hpp"
+#include "src/core/resource_id.hpp"
 
 namespace pawl {
 namespace {
@@ -33,10 +32,7 @@ Reading read_status(const Response& response, bool dedupes) {
 
 Reading reading_of(const Outcome& outcome, bool dedupes) {
   return std::visit(Overloaded{[](const NotSent&) { return Reading::not_now; },
-                               [](const Lost&) {
-                                 return mutant(Mutant::outbox_doubt_forgotten) ? Reading::not_now
-                                                                               : Reading::doubtful;
-                               },
+                               [](const Lost&) { return Reading::doubtful; },
                                [&](const Answered& a) { return read_status(a.response, dedupes); }},
                     outcome);
 }
@@ -92,7 +88,7 @@ OutboxRow finished(OutboxRow row, const Response& response, const DestinationRul
                    Instant now) {
   row = park(std::move(row), OutboxStatus::done, "");
   row.done_at = now;
-  row.provider_id = plain(named_in(response, rules.provider_id));
+  row.provider_id = plain(extract_resource_id(response, rules.provider_id));
   if (!rules.provider_id.empty() && row.provider_id.empty()) {
     row.last_error = "the answer has no provider_id at " + plain(rules.provider_id);
   }
@@ -103,8 +99,6 @@ OutboxRow finished(OutboxRow row, const Response& response, const DestinationRul
 
 bool may_send(const OutboxRow& row, const DestinationRules& rules, Instant now) {
   if (!row.first_sent_at) return true;
-  if (mutant(Mutant::outbox_repeated_without_dedupe) && !rules.dedupes) return true;
-  if (mutant(Mutant::outbox_repeated_past_window)) return rules.dedupes;
   return rules.dedupes && now + rules.timeout < *row.first_sent_at + rules.dedupe_window;
 }
 

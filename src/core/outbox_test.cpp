@@ -1,5 +1,5 @@
 // What becomes of an outbox row: the whole product of outcomes, destinations and histories.
-#include "pawl/core/outbox.hpp"
+#include "src/core/outbox.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

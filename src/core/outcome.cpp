@@ -1,16 +1,15 @@
-#include "pawl/core/outcome.hpp"
+#include "pawl/types/outcome.hpp"
 
 #include <algorithm>
 #include <array>
 #include <vector>
 
-#include "pawl/core/check.hpp"
-#include "pawl/core/found_answer.hpp"
-#include "pawl/core/half_done.hpp"
-#include "pawl/core/mutant.hpp"
-#include "pawl/core/named_in.hpp"
-#include "pawl/core/overloaded.hpp"
-#include "pawl/core/render.hpp"
+#include "pawl/types/check.hpp"
+#include "src/core/found_answer.hpp"
+#include "src/core/half_done.hpp"
+#include "src/core/overloaded.hpp"
+#include "src/core/render.hpp"
+#include "src/core/resource_id.hpp"
 
 namespace pawl {
 namespace {
@@ -23,7 +22,6 @@ constexpr Duration queue_pause_max = std::chrono::hours(1);
 
 // It may have happened; on a transactional route releasing the record makes its commit impossible.
 Settling sent_unanswered(const StoredPolicy& policy) {
-  if (mutant(Mutant::lost_may_run_again)) return Settling::release;
   return policy.transactional ? Settling::release : Settling::doubt;
 }
 
@@ -49,8 +47,8 @@ bool is_not_yet(const Response& response) {
 // time, is another server's, will not risk a replay, or has no time now.
 bool is_refusal(const Response& response) {
   switch (response.status) {
-    case 408: return !mutant(Mutant::unasked_408_is_an_answer);
     case 401:
+    case 408:
     case 421:
     case 425:
     case 429: return true;
@@ -79,11 +77,8 @@ Settling classify_answer(const Response& response, const StoredPolicy& policy) {
       status == 502 || status == 504;  // whoever is behind it may have acted
   switch (policy.on_server_error) {
     case OnServerError::store: return Settling::complete;
-    case OnServerError::hold:
-      return mutant(Mutant::held_error_may_run_again) ? Settling::release : Settling::doubt;
-    case OnServerError::retry:
-      if (mutant(Mutant::gateway_error_may_run_again)) return Settling::release;
-      return from_a_gateway ? Settling::doubt : Settling::release;
+    case OnServerError::hold: return Settling::doubt;
+    case OnServerError::retry: return from_a_gateway ? Settling::doubt : Settling::release;
   }
   return Settling::doubt;
 }
@@ -171,9 +166,6 @@ void complete(Record& record, StoredResponse response, Instant now) {
   // At least the whole retention from here, whatever `retention_from` says: an outcome that was
   // resolved late is still replayed.
   record.expires_at = std::max(record.expires_at, now + record.policy.retention);
-  if (mutant(Mutant::retention_from_creation)) {
-    record.expires_at = std::max(now, record.created_at + record.policy.retention);
-  }
   record.last_error.clear();
   // What a worker was to send, and the credentials in it, is of no use any more.
   if (record.policy.mode == Mode::async) record.request.reset();
@@ -190,7 +182,7 @@ void release(Record& record, std::string error, Instant now) {
 // For the person who looks for a payment by its number. An answer that does not name it is no
 // error: a declined payment has none.
 void name_resource(Record& record, const Response& response, const SettleOptions& options) {
-  std::string id = named_in(response, options.resource_id);
+  std::string id = extract_resource_id(response, options.resource_id);
   if (id.empty()) return;
   record.resource_type = options.resource_type;
   record.resource_id = std::move(id);
@@ -337,10 +329,8 @@ bool goes_back_to_queue(const Record& held, const Outcome& outcome) {
   const bool open = status == Status::in_progress || status == Status::unknown ||
                     status == Status::failed_retryable;
   const bool not_executed = classify(outcome, held.policy) == Settling::release;
-  const bool dropped =
-      mutant(Mutant::refused_work_dropped) && evidence_of(outcome) == Evidence::answered;
   const bool may_try = is_uncounted(held, outcome) || has_attempts_left(held);
-  return open && may_try && not_executed && !dropped;
+  return open && may_try && not_executed;
 }
 
 bool was_not_sent(const Record& record) { return record.last_error.starts_with(not_sent); }
@@ -399,10 +389,7 @@ std::optional<Record> swept(const Record& record, Instant now) {
       if (record.request || now < held->locked_until + record.policy.retention) return std::nullopt;
       doubt(next, "abandoned", now);
       return next;
-    case OnLeaseExpiry::unknown:
-      if (mutant(Mutant::sweep_frees_unknown)) break;
-      doubt(next, "lease-expired", now);
-      return next;
+    case OnLeaseExpiry::unknown: doubt(next, "lease-expired", now); return next;
     case OnLeaseExpiry::retry: break;
   }
   release(next, "lease-expired", now);
@@ -414,14 +401,14 @@ std::optional<Record> swept(const Record& record, Instant now) {
 
 std::optional<Reaped> reaped(const Record& record, Instant now) {
   if (now < record.expires_at || is_half_done(record)) return std::nullopt;
-  if (is_dead_letter(record) && !mutant(Mutant::dead_letter_reaped)) {
+  if (is_dead_letter(record)) {
     Record kept = record;  // out of the way of what is to be reaped
     kept.expires_at = never;
     return Reaped{std::move(kept)};
   }
   switch (status_of(record)) {
     case Status::in_progress:
-    case Status::unknown: return mutant(Mutant::reap_unknown) ? Reaped{} : std::optional<Reaped>{};
+    case Status::unknown: return std::nullopt;
     case Status::expired: return Reaped{};
     case Status::pending: {
       Record next = record;
@@ -429,7 +416,7 @@ std::optional<Reaped> reaped(const Record& record, Instant now) {
       // its client must not be told to use a new key. Those tries are not counted.
       const bool tried =
           record.attempt > 1 || (!record.last_error.empty() && !was_not_sent(record));
-      if (tried && !mutant(Mutant::abandoned_after_sending)) {
+      if (tried) {
         doubt(next, "abandoned", now);
       } else {
         complete(next, abandoned_response(), now);
@@ -452,8 +439,6 @@ std::optional<Record> restored(const Record& record, Instant now) {
     case Status::completed:
     case Status::expired: return std::nullopt;
     case Status::failed_retryable:
-      if (mutant(Mutant::restored_record_runs_again)) return std::nullopt;
-      break;
     case Status::unknown:  // resolved and taken over since, perhaps
     case Status::pending:
     case Status::in_progress: break;
@@ -486,15 +471,13 @@ Expected<Record, ResolveRefusal> resolved(const Record& record, const Finding& f
     return next;
   }
   const bool early = now < unknown->locked_until + record.policy.upstream_timeout;
-  if (early && !mutant(Mutant::resolved_too_early)) {
-    return Unexpected{ResolveRefusal::too_early};
-  }
+  if (early) return Unexpected{ResolveRefusal::too_early};
   if (is_half_done(record)) {  // earlier phases have happened: released, they would be forgotten
     abandon(next, std::string(found_not_executed), now);
     next.recovery_point = without_mark(record.recovery_point);
   } else {
     release(next, std::string(found_not_executed), now);
-    if (has_attempts_left(record) && !mutant(Mutant::resolved_work_dropped)) {
+    if (has_attempts_left(record)) {
       queue_again(next, now);
       next.expires_at = std::max(record.expires_at, now + record.policy.retention);
     }

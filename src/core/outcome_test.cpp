@@ -1,6 +1,6 @@
 // Design sections 3 and 4: what an outcome, a lapsed lease, the end of the retention and a finding
 // do to a record.
-#include "pawl/core/outcome.hpp"
+#include "pawl/types/outcome.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "pawl/core/half_done.hpp"
-#include "pawl/core/json.hpp"
+#include "pawl/types/json.hpp"
+#include "src/core/half_done.hpp"
 #include "testing/builders.hpp"
 
 namespace pawl {

@@ -1,8 +1,8 @@
-#include "pawl/core/policy.hpp"
+#include "pawl/types/policy.hpp"
 
 #include <charconv>
 
-#include "pawl/core/json.hpp"
+#include "pawl/types/json.hpp"
 
 namespace pawl {
 

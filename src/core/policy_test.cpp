@@ -1,4 +1,4 @@
-#include "pawl/core/policy.hpp"
+#include "pawl/types/policy.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "pawl/core/printable.hpp"
+#include "src/core/printable.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,9 +1,9 @@
-#include "pawl/core/printable.hpp"
+#include "src/core/printable.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "pawl/core/json.hpp"
+#include "pawl/types/json.hpp"
 
 namespace pawl {
 namespace {

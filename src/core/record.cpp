@@ -1,9 +1,8 @@
-#include "pawl/core/record.hpp"
+#include "pawl/types/record.hpp"
 
-#include "pawl/core/digits.hpp"
-#include "pawl/core/mutant.hpp"
-#include "pawl/core/overloaded.hpp"
-#include "pawl/core/sha256.hpp"
+#include "src/core/digits.hpp"
+#include "src/core/overloaded.hpp"
+#include "src/core/sha256.hpp"
 
 namespace pawl {
 
@@ -31,10 +30,7 @@ Guard guard_of(const Record& record) {
 }
 
 bool holds(const Guard& guard, const Record& record) {
-  Guard current = guard_of(record);
-  if (mutant(Mutant::fence_not_checked)) current.fence = guard.fence;
-  if (mutant(Mutant::status_not_checked)) current.status = guard.status;
-  if (mutant(Mutant::lease_not_checked)) current.locked_until = guard.locked_until;
+  const Guard current = guard_of(record);
   return guard == current;
 }
 

@@ -1,4 +1,4 @@
-#include "pawl/core/record.hpp"
+#include "pawl/types/record.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "pawl/core/decision.hpp"
+#include "src/core/decision.hpp"
 #include "testing/builders.hpp"
 
 namespace pawl {

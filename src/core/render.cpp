@@ -1,13 +1,13 @@
-#include "pawl/core/render.hpp"
+#include "src/core/render.hpp"
 
 #include <algorithm>
 #include <array>
 
-#include "pawl/core/check.hpp"
-#include "pawl/core/given_up.hpp"
-#include "pawl/core/held_answer.hpp"
-#include "pawl/core/json.hpp"
-#include "pawl/core/overloaded.hpp"
+#include "pawl/types/check.hpp"
+#include "pawl/types/json.hpp"
+#include "src/core/given_up.hpp"
+#include "src/core/held_answer.hpp"
+#include "src/core/overloaded.hpp"
 
 namespace pawl {
 namespace {
@@ -72,7 +72,7 @@ constexpr std::array<ProblemType, 28> problem_types{{
     {Problem::draining, "draining", 503, true, "This node is shutting down",
      "Nothing was sent on. Retry with the same key."},
     {Problem::bad_request, "bad-request", 400, false, "The request is malformed",
-     "The message could not be read without doubt, so nothing of it was sent on."},
+     "The message could not be read unambiguously, so nothing of it was sent on."},
     {Problem::uri_too_long, "uri-too-long", 414, false, "The request target is too long",
      "Send a shorter target."},
     {Problem::expectation_failed, "expectation-failed", 417, false, "Expectation not supported",
@@ -93,8 +93,9 @@ constexpr std::array<ProblemType, 28> problem_types{{
      "Nothing was sent on. Retry with the same key."},
     {Problem::caller_unproven, "caller-unproven", 409, false,
      "This key was used with other credentials",
-     "No way to tell callers apart is configured, so a key belongs to the credentials that used it "
-     "first. Nothing was sent on. Retry with those credentials; who runs this gateway can choose "
+     "No way to distinguish callers is configured, so a key belongs to the credentials that used "
+     "it first. Nothing was sent on. Retry with those credentials; who runs this gateway can "
+     "choose "
      "[caller] from."},
     {Problem::store_restored, "store-restored", 409, false,
      "This key may have been used before a restore",
@@ -196,7 +197,7 @@ ProblemDetails doubtful(const Record& record, std::optional<int> status, Duratio
     details.retry_after = std::clamp<Duration>(wait, retry_after_max, source_retry_after_max);
   } else {
     details.detail +=
-        " Nobody is being asked what became of it: unless the provider tells of it, an operator "
+        " No source is being asked what became of it: unless the provider reports it, an operator "
         "must decide. Until then every retry gets this answer. Do not use a new key.";
   }
   details.detail += advice(record);

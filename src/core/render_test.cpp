@@ -1,5 +1,5 @@
 // Design section 10: what a client reads.
-#include "pawl/core/render.hpp"
+#include "src/core/render.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "pawl/core/given_up.hpp"
-#include "pawl/core/json.hpp"
+#include "pawl/types/json.hpp"
+#include "src/core/given_up.hpp"
 #include "testing/builders.hpp"
 
 namespace pawl {

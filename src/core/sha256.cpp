@@ -1,4 +1,4 @@
-#include "pawl/core/sha256.hpp"
+#include "src/core/sha256.hpp"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "pawl/core/check.hpp"
+#include "pawl/types/check.hpp"
 
 namespace pawl {
 namespace {

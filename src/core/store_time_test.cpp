@@ -1,4 +1,4 @@
-#include "pawl/core/store_time.hpp"
+#include "src/core/store_time.hpp"
 
 #include <gtest/gtest.h>
 

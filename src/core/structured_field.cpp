@@ -1,4 +1,4 @@
-#include "pawl/core/structured_field.hpp"
+#include "src/core/structured_field.hpp"
 
 #include <algorithm>
 #include <array>

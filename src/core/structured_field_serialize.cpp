@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "pawl/core/overloaded.hpp"
-#include "pawl/core/structured_field.hpp"
+#include "src/core/overloaded.hpp"
+#include "src/core/structured_field.hpp"
 #include "src/core/structured_field_chars.hpp"
 
 namespace pawl::sf {

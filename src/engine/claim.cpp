@@ -1,5 +1,4 @@
-#include "pawl/core/mutant.hpp"
-#include "pawl/engine.hpp"
+#include "src/engine/engine.hpp"
 
 namespace pawl {
 
@@ -14,7 +13,7 @@ Task<StoreResult<std::shared_ptr<Lease>>> Engine::claim(const Record& pending) {
   // What is in progress never expires: a flow is finished however late.
   const bool expires = status_of(pending) == Status::pending;
   const bool too_late = expires && pending.expires_at <= attempt.now;
-  if (too_late && !mutant(Mutant::expired_pending_claimed)) co_return none;
+  if (too_late) co_return none;
   const std::optional<Record> next = claimed(pending, attempt);
   if (!next) co_return none;
   StoreResult<std::shared_ptr<Lease>> result = Unexpected{StoreError::contended};
@@ -24,19 +23,17 @@ Task<StoreResult<std::shared_ptr<Lease>>> Engine::claim(const Record& pending) {
     // that has jumped meanwhile nobody can say.
     const bool expired =
         expires && (!time_.trusted() || pending.expires_at <= time_.at(clock_.now()));
-    if (expired && !mutant(Mutant::expired_pending_claimed)) break;
+    if (expired) break;
     Replacement change{*next, guard_of(pending), std::nullopt};
     const StoreResult<Written> written = co_await replace(std::move(change));
     if (written) {
       result = written->mine ? hold(written->current) : none;
-      if (!written->mine && mutant(Mutant::lost_claim_counts)) result = hold(share(*next));
       // Ours, and swept before its acknowledgement reached us: nothing was sent under it.
       in_doubt = !written->mine && written->current && written->current->owner == attempt.owner;
       break;
     }
     result = Unexpected{written.error()};
     if (written.error() != StoreError::in_doubt) break;
-    if (mutant(Mutant::claim_in_doubt_counts)) co_return hold(share(*next));
     in_doubt = true;
     co_await pause(round);  // the same owner asks again and learns the truth
   }

@@ -1,8 +1,8 @@
 // What several parts of the engine count alike.
 #pragma once
 
-#include "pawl/core/decision.hpp"
-#include "pawl/ports/metrics.hpp"
+#include "pawl/types/metrics.hpp"
+#include "src/core/decision.hpp"
 
 namespace pawl {
 

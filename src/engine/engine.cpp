@@ -1,4 +1,4 @@
-#include "pawl/engine.hpp"
+#include "src/engine/engine.hpp"
 
 #include <algorithm>
 

@@ -137,6 +137,25 @@ TEST(Faults, AReservationNobodyAcknowledgedIsReleasedLater) {
   EXPECT_EQ(world.upstream.charges(), 1);
 }
 
+// By a look that reserves nothing, too: nothing was sent under it, and this process knows that.
+TEST(Faults, AReservationNobodyAcknowledgedIsNotCalledUnknownByWhoeverMadeIt) {
+  World world;
+  FaultStore faulty(world.store, {.call = 1, .times = 20, .fault = Fault::in_doubt_written});
+  Engine node = world.node(faulty);
+  EXPECT_TRUE(std::holds_alternative<Unreserved>(world.pay(node)));
+  while (faulty.calls() < 21) static_cast<void>(run(node.sync_time()));
+  Engine other = world.node();
+  world.clock.advance(Policy{}.lease + 1s);
+  ASSERT_TRUE(run(other.sweep()));
+  ASSERT_EQ(world.status(), Status::unknown);
+  const auto seen = run(node.peek(testing::a_request(), Policy{}));
+  ASSERT_TRUE(seen);
+  EXPECT_FALSE(*seen) << "it is free";
+  const auto seen_by_other = run(other.peek(testing::a_request(), Policy{}));
+  ASSERT_TRUE(seen_by_other && *seen_by_other);
+  EXPECT_EQ(kind_of((*seen_by_other)->decision), DecisionKind::undetermined);
+}
+
 // Accepted work would wait for its next try until the wrong time is reached.
 TEST(Faults, AReservationIsNotReleasedByAClockThatHasJumped) {
   World world;

@@ -1,17 +1,14 @@
 // Owners outside of this process: nothing of theirs is in memory here, and any node may be asked.
 #include <algorithm>
 
-#include "pawl/core/mutant.hpp"
-#include "pawl/engine.hpp"
+#include "src/engine/engine.hpp"
 #include "src/engine/renewal.hpp"
 
 namespace pawl {
 namespace {
 
 bool holds(const Grant& grant, const Record& record) {
-  const bool its_fence = record.fence == grant.fence || mutant(Mutant::grant_without_fence);
-  const bool its_token = record.owner == grant.owner || mutant(Mutant::grant_without_token);
-  return its_fence && its_token;
+  return record.fence == grant.fence && record.owner == grant.owner;
 }
 
 // True where the record says already what the owner says now.
@@ -27,8 +24,7 @@ bool says_so(const Record& record, const Outcome& outcome, const SettleOptions& 
 // From where the owner says it is, or taken already. Anything else comes late: another call has
 // moved the record on.
 bool may_take(const Step& step, const Record& record) {
-  return record.recovery_point == step.after || record.recovery_point == step.to ||
-         mutant(Mutant::late_step_taken);
+  return record.recovery_point == step.after || record.recovery_point == step.to;
 }
 
 // Each attempt of a life has one fence, in a row up to today's.
@@ -55,13 +51,9 @@ Task<StoreResult<GrantWrite>> Engine::settle_for(Grant grant, const Outcome& out
   }
   if (!*found) co_return GrantWrite{};
   // Asked again after the look: the clock may have jumped meanwhile.
-  if (!time_.trusted() && !mutant(Mutant::grant_settled_by_wrong_clock)) {
-    co_return Unexpected{StoreError::unavailable};
-  }
+  if (!time_.trusted()) co_return Unexpected{StoreError::unavailable};
   const Record& record = **found;
-  if (!holds(grant, record) && !mutant(Mutant::stale_grant_settles)) {
-    co_return GrantWrite{false, record};
-  }
+  if (!holds(grant, record)) co_return GrantWrite{false, record};
   if (says_so(record, outcome, options)) co_return GrantWrite{true, record};
   if (is_over(record)) co_return GrantWrite{false, record};
   Record held = record;
@@ -95,7 +87,7 @@ Task<StoreResult<Done>> Engine::keep_refused(Grant grant, std::optional<Record> 
 
 Duration Engine::lease_left(const Record& record) const {
   if (!std::holds_alternative<InProgress>(record.state)) return Duration{0};
-  if (!time_.trusted() && !mutant(Mutant::lease_told_by_wrong_clock)) return Duration{0};
+  if (!time_.trusted()) return Duration{0};
   return std::max(lease_end(record) - clock_.now(), Duration{0});
 }
 
@@ -124,13 +116,9 @@ Task<StoreResult<GrantWrite>> Engine::stay_alive(const Grant& grant,
     if (!*found) co_return GrantWrite{};
     const Record& record = **found;
     const bool held = holds(grant, record) && status_of(record) == Status::in_progress;
-    if (!held || (step && !may_take(*step, record))) {
-      co_return GrantWrite{mutant(Mutant::lost_grant_renewed) && !step, record};
-    }
+    if (!held || (step && !may_take(*step, record))) co_return GrantWrite{false, record};
     // Asked again after the look: a lease by a clock that is hours ahead would hold for hours.
-    if (!time_.trusted() && !mutant(Mutant::grant_renewed_by_wrong_clock)) {
-      co_return Unexpected{StoreError::unavailable};
-    }
+    if (!time_.trusted()) co_return Unexpected{StoreError::unavailable};
     // A lease that is over and that nobody has noticed yet may still be renewed: the guard sees to
     // it that nobody has.
     const Instant now = time_.at(clock_.now());

@@ -1,9 +1,8 @@
 #include <algorithm>
 
-#include "pawl/core/advanced_lease.hpp"
-#include "pawl/core/check.hpp"
-#include "pawl/core/mutant.hpp"
-#include "pawl/engine.hpp"
+#include "pawl/types/check.hpp"
+#include "src/core/advanced_lease.hpp"
+#include "src/engine/engine.hpp"
 #include "src/engine/renewal.hpp"
 
 namespace pawl {
@@ -37,9 +36,7 @@ Replacement advance_of(const Record& held, std::string recovery_point, Instant n
 BootTime Engine::lease_end(const Record& record) const {
   const BootTime now = clock_.now();
   const Instant locked_until = std::get<InProgress>(record.state).locked_until;
-  const bool optimistic = mutant(Mutant::lease_end_is_optimistic);
-  const Instant store_now = optimistic ? time_.at(now) : time_.at_latest(now);
-  return now + std::min(locked_until - store_now, record.policy.lease);
+  return now + std::min(locked_until - time_.at_latest(now), record.policy.lease);
 }
 
 void Engine::date(Lease& lease) const {
@@ -65,9 +62,8 @@ std::shared_ptr<Lease> Engine::hold(SharedRecord record) {
 // Takes in what a renewal found; true if the lease is longer now.
 bool Engine::apply_renewal(Lease& lease, const Replacement& sent,
                            const StoreResult<Written>& written) {
-  const bool assumed = !written && mutant(Mutant::renewal_in_doubt_counts);
-  if ((!written && !assumed) || lease.lost) return false;
-  if (assumed || written->mine || mutant(Mutant::lost_renewal_counts)) {
+  if (!written || lease.lost) return false;
+  if (written->mine) {
     lease.record = share(sent.next);
     if (time_.trusted()) date(lease);
     return true;
@@ -120,7 +116,6 @@ Task<StoreResult<PassReport>> Engine::renew() {
 }
 
 Task<bool> Engine::may_send(Lease& lease) {
-  if (mutant(Mutant::lease_not_checked_before_sending)) co_return true;
   for (int round = 0; round < options_.rounds_max; ++round) {
     // A lease that was dated by a clock that jumped says nothing about how long it holds.
     if (lease.lost || !time_.trusted()) co_return false;

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "pawl/core/record.hpp"
+#include "pawl/types/record.hpp"
 
 namespace pawl {
 

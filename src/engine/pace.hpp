@@ -6,7 +6,7 @@
 #include <atomic>
 #include <functional>
 
-#include "pawl/engine.hpp"
+#include "src/engine/engine.hpp"
 
 namespace pawl {
 

@@ -1,9 +1,8 @@
 #include <algorithm>
 
-#include "pawl/core/check.hpp"
-#include "pawl/core/mutant.hpp"
-#include "pawl/engine.hpp"
+#include "pawl/types/check.hpp"
 #include "src/engine/counting.hpp"
+#include "src/engine/engine.hpp"
 
 namespace pawl {
 namespace {
@@ -64,7 +63,7 @@ Task<StoreResult<PassReport>> Engine::reap() {
   const StoreResult<std::vector<Record>> rows = co_await store_.past_retention(query);
   if (!rows) co_return Unexpected{rows.error()};
   // What is written is dated by now, not by the question: the process may have been stopped since.
-  const Instant now = mutant(Mutant::reaped_by_old_clock) ? query.now : time_.at(clock_.now());
+  const Instant now = time_.at(clock_.now());
   if (!time_.trusted()) co_return PassReport{};
 
   PassReport report{.seen = rows->size(), .changed = 0, .waiting = 0};
@@ -119,14 +118,10 @@ Task<Expected<Record, ResolveFailure>> Engine::resolve(Scope scope, Key key, Fin
     // dates.
     if (!time_.trusted()) co_return Unexpected{ResolveFailure{StoreError::unavailable}};
     // "Not executed" was seen before the call, and this process may have been stopped since.
-    const bool as_of_the_call = std::holds_alternative<FoundNotExecuted>(finding) &&
-                                !mutant(Mutant::stale_finding_accepted);
+    const bool as_of_the_call = std::holds_alternative<FoundNotExecuted>(finding);
     const Instant seen = time_.at(as_of_the_call ? called : clock_.now());
     Expected<Record, ResolveRefusal> next = resolved(record, finding, author, seen);
-    const bool about_another = about && *about != record.fence;
-    if (about_another && !mutant(Mutant::finding_about_another)) {
-      next = Unexpected{ResolveRefusal::not_unknown};
-    }
+    if (about && *about != record.fence) next = Unexpected{ResolveRefusal::not_unknown};
     if (!next) {
       metrics_.add(Counter::resolved, "refused", 1);
       co_return Unexpected{ResolveFailure{next.error()}};

@@ -1,7 +1,7 @@
 // The writes by which an owner stays alive. Both are guarded by the lease as it is.
 #pragma once
 
-#include "pawl/ports/store.hpp"
+#include "src/ports/store.hpp"
 
 namespace pawl {
 

@@ -1,8 +1,7 @@
 #include <algorithm>
 
-#include "pawl/core/mutant.hpp"
-#include "pawl/engine.hpp"
 #include "src/engine/counting.hpp"
+#include "src/engine/engine.hpp"
 #include "src/engine/orphans.hpp"
 
 namespace pawl {
@@ -26,10 +25,7 @@ Task<StoreResult<Reservation>> Engine::reserve_for(Owner owner, const Request& r
 
 Task<StoreResult<Reservation>> Engine::reserve_as(Attempt attempt, const Request& request,
                                                   const Policy& policy) {
-  const bool reserves_anyway = mutant(Mutant::reserved_by_wrong_clock);
-  if (!attempt.clock_trusted && !reserves_anyway) {
-    co_return co_await look_up(request, policy, attempt);
-  }
+  if (!attempt.clock_trusted) co_return co_await look_up(request, policy, attempt);
 
   if (is_forgotten(request.key, attempt.now)) {
     co_return co_await reserve_forgotten(attempt, request, policy);
@@ -42,14 +38,11 @@ Task<StoreResult<Reservation>> Engine::reserve_as(Attempt attempt, const Request
     if (!written) {
       if (written.error() != StoreError::in_doubt) break;
       in_doubt = true;
-      if (mutant(Mutant::in_doubt_is_granted)) {
-        co_return Reservation{Execute{}, share(first_record(request, policy, attempt))};
-      }
       co_await pause(round);
     }
     // Dated anew in every round, by one look at the clock: the process may have been stopped for
     // longer than a key is kept, or the store's clock may have jumped and come back.
-    if (!mutant(Mutant::attempt_dated_once)) attempt.now = time_.at(clock_.now());
+    attempt.now = time_.at(clock_.now());
     attempt.clock_trusted = time_.trusted();
     std::optional<Verdict> verdict;
     if (written && written->current) {
@@ -84,8 +77,7 @@ Task<StoreResult<Reservation>> Engine::reserve_as(Attempt attempt, const Request
     // Ours already, its lease over when its answer came: should it not be had anew, nobody else
     // knows that nothing was sent under it.
     in_doubt |= verdict && written->current->owner == attempt.owner;
-    if (!attempt.clock_trusted &&
-        !reserves_anyway) {  // whatever is written from here on carries a date
+    if (!attempt.clock_trusted) {  // whatever is written from here on carries a date
       written = Unexpected{StoreError::unavailable};
       break;
     }
@@ -111,13 +103,10 @@ Task<StoreResult<Reservation>> Engine::reserve_as(Attempt attempt, const Request
 
 void Engine::remember_orphan(const Scope& scope, const Key& key, const StoredPolicy& policy,
                              const Attempt& attempt) {
-  if (mutant(Mutant::orphan_forgotten)) return;
   // An owner outside asks again itself; and it may act by a grant that another node confirmed.
-  if (attempt.may_have_acted && !mutant(Mutant::unconfirmed_grant_released)) return;
+  if (attempt.may_have_acted) return;
   // As long as an answer would be kept; and what is unknown is kept for longer than a short one.
-  const Duration remembered_for = mutant(Mutant::orphan_forgotten_with_its_lease)
-                                      ? policy.lease + policy.upstream_timeout
-                                      : std::max<Duration>(policy.retention, std::chrono::hours(1));
+  const Duration remembered_for = std::max<Duration>(policy.retention, std::chrono::hours(1));
   Orphan orphan{.scope = scope,
                 .key = key,
                 .owner = attempt.owner,
@@ -165,6 +154,8 @@ Task<StoreResult<std::optional<Reservation>>> Engine::look_at(const Request& req
     co_return Unexpected{found.error()};
   }
   if (!*found) co_return std::optional<Reservation>{};
+  // This process has reserved it and knows that nothing was sent: whoever reserves it may have it.
+  if (released_orphan(**found)) co_return std::optional<Reservation>{};
   Verdict verdict = decide(**found, request, policy, attempt);
   if (verdict.next) co_return std::optional<Reservation>{};
   count_decision(metrics_, verdict.decision, **found);
@@ -191,10 +182,7 @@ Task<void> Engine::release_orphan(Scope scope, Key key, Owner owner) {
   if (!found || !*found) co_return;
   const Record& record = **found;
   // Somebody else's, so far: a takeover of ours may still arrive like an insert may.
-  if (record.owner != owner && !mutant(Mutant::orphan_of_anybody)) {
-    if (mutant(Mutant::orphan_given_up)) orphans_->forget(owner);
-    co_return;
-  }
+  if (record.owner != owner) co_return;
   const Status status = status_of(record);
   if (status != Status::in_progress && status != Status::unknown) {
     orphans_->forget(owner);
@@ -214,7 +202,6 @@ std::optional<Record> Engine::released_orphan(const Record& record) const {
   const Status status = status_of(record);
   const bool held = status == Status::in_progress || status == Status::unknown;
   if (!held || !time_.trusted() || !orphans_->contains(record.owner)) return std::nullopt;
-  if (mutant(Mutant::orphan_swept)) return std::nullopt;
   const Outcome nothing_sent = NotSent{"the reservation's acknowledgement was lost"};
   return settled(record, nothing_sent, time_.at(clock_.now()), options_.settle);
 }

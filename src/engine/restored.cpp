@@ -1,8 +1,7 @@
 // After a restore: the store has forgotten what happened since its backup was made.
-#include "pawl/core/key.hpp"
-#include "pawl/core/mutant.hpp"
-#include "pawl/engine.hpp"
+#include "pawl/types/key.hpp"
 #include "src/engine/counting.hpp"
+#include "src/engine/engine.hpp"
 #include "src/engine/orphans.hpp"
 
 namespace pawl {
@@ -16,7 +15,6 @@ constexpr Duration client_clock_difference = std::chrono::minutes(5);
 
 bool Engine::is_forgotten(const Key& key, Instant now) const {
   if (!restoration_ || now >= restoration_->until) return false;
-  if (mutant(Mutant::restored_key_is_new)) return false;
   if (!restoration_->trust_uuidv7) return true;
   const std::optional<Instant> made_at = time_in(key);
   return !made_at || *made_at < restoration_->at + client_clock_difference ||

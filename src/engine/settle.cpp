@@ -1,9 +1,8 @@
 #include <algorithm>
 
-#include "pawl/core/check.hpp"
-#include "pawl/core/mutant.hpp"
-#include "pawl/engine.hpp"
+#include "pawl/types/check.hpp"
 #include "src/engine/counting.hpp"
+#include "src/engine/engine.hpp"
 
 namespace pawl {
 namespace {
@@ -23,7 +22,7 @@ bool may_still_settle(const Record& record) {
     case Status::unknown:
     case Status::failed_retryable:
     case Status::pending: return true;  // swept back on an async route: nobody has claimed it yet
-    case Status::completed: return mutant(Mutant::late_answer_overwrites);
+    case Status::completed:
     case Status::expired: return false;
   }
   return false;
@@ -70,7 +69,7 @@ Instant Engine::settling_time(const Lease& lease) const {
   const BootTime now = clock_.now();
   const bool undated = !std::holds_alternative<InProgress>(
       lease.record->state);  // a grant settled late: there is no lease to go by
-  if (time_.trusted() || undated || mutant(Mutant::settled_by_wrong_clock)) return time_.at(now);
+  if (time_.trusted() || undated) return time_.at(now);
   return lease.ends_at + (now - lease.ends);
 }
 
@@ -81,7 +80,7 @@ Task<StoreResult<Settlement>> Engine::settle(Lease& lease, const Outcome& outcom
   const bool undated = !std::holds_alternative<InProgress>(from->state);
   for (int tries = 0;; ++tries) {
     // A grant settled late has no lease to be dated by; whoever holds it can say it again.
-    if (undated && !time_.trusted() && !mutant(Mutant::grant_settled_by_wrong_clock)) {
+    if (undated && !time_.trusted()) {
       co_return Unexpected{tries == 0 ? StoreError::unavailable : StoreError::in_doubt};
     }
     const Record next = settled(*from, outcome, settling_time(lease), lease.settle);
@@ -92,11 +91,6 @@ Task<StoreResult<Settlement>> Engine::settle(Lease& lease, const Outcome& outcom
     const bool late = change.audit.has_value();
     StoreResult<Written> written = co_await replace(std::move(change));
     if (!written) {
-      const bool in_doubt = written.error() == StoreError::in_doubt;
-      if (mutant(Mutant::answer_before_durable) ||
-          (in_doubt && mutant(Mutant::settle_in_doubt_is_done))) {
-        co_return Settlement{share(next), true, false};
-      }
       // Whatever the error, asking again is harmless: the guard and the owner tell our own write.
       if (clock_.now() >= deadline) co_return Unexpected{written.error()};
       co_await pause(tries);
@@ -120,15 +114,13 @@ Task<StoreResult<Settlement>> Engine::settle(Lease& lease, const Outcome& outcom
     }
     if (!written->current || written->current->fence != fence) {
       lease.lost = true;
-      if (mutant(Mutant::superseded_answer_is_told)) co_return Settlement{share(next), true, false};
       const StoreResult<Done> kept =
           co_await keep_late_evidence(*lease.record, outcome, lease.settle, deadline);
       if (!kept) co_return Unexpected{kept.error()};
       // What is there now may be the next life of the key, about another request: not for our
       // client.
       const bool same_request =
-          written->current && (written->current->fingerprint == from->fingerprint ||
-                               mutant(Mutant::superseded_by_another_request));
+          written->current && written->current->fingerprint == from->fingerprint;
       co_return Settlement{same_request ? written->current : from, false, true};
     }
     if (!may_still_settle(*written->current)) {  // the service's own commit, or a resolve
@@ -153,8 +145,7 @@ Task<StoreResult<Done>> Engine::keep_late_evidence(const Record& held, const Out
                                                    BootTime deadline) {
   const Evidence evidence = evidence_of(outcome);
   if (evidence == Evidence::not_sent) co_return Done{};  // nothing happened: nothing to keep
-  if (mutant(Mutant::evidence_dropped)) co_return Done{};
-  const bool known = !held.fingerprint.text.empty();  // a fence of this life of the key
+  const bool known = !held.fingerprint.text.empty();     // a fence of this life of the key
   if (known && may_have_acted(outcome, held.policy)) {
     metrics_.add(Counter::double_execution, to_text(evidence), 1);
   }

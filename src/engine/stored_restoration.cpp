@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "pawl/core/json.hpp"
+#include "pawl/types/json.hpp"
 
 namespace pawl {
 namespace {
@@ -51,7 +51,7 @@ Expected<std::optional<StoredRestoration>, std::string> recorded_restoration(Upk
   std::optional<StoredRestoration> read = restoration_from(**fact);
   if (read) return read;
   return Unexpected{
-      "the store says that it was restored from a backup, in words that this pawl does not "
+      "the store says that it was restored from a backup, in a format that this pawl does not "
       "understand: " +
       **fact + ". Run the newer pawl that wrote it"};
 }

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "pawl/core/time.hpp"
-#include "pawl/ports/upkeep.hpp"
+#include "pawl/types/time.hpp"
+#include "src/ports/upkeep.hpp"
 
 namespace pawl {
 

@@ -1,8 +1,8 @@
 // A small world for the engine's tests: one store, a clock, and as many nodes as needed.
 #pragma once
 
-#include "pawl/engine.hpp"
 #include "src/adapters/memory/memory_store.hpp"
+#include "src/engine/engine.hpp"
 #include "testing/builders.hpp"
 #include "testing/counting.hpp"
 #include "testing/fault_store.hpp"

@@ -1,7 +1,7 @@
 #include "src/gateway/admin.hpp"
 
-#include "pawl/core/sha256.hpp"
-#include "src/gateway/json_object.hpp"
+#include "src/core/json_writer.hpp"
+#include "src/core/sha256.hpp"
 
 namespace pawl::gateway {
 namespace {

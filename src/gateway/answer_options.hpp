@@ -4,19 +4,14 @@
 #include <algorithm>
 
 #include "src/adapters/http/upstream_call.hpp"
+#include "src/boundary/boundary.hpp"
 #include "src/config/config.hpp"
 
 namespace pawl::gateway {
 
-// What is set aside for the answer of every request before it is sent, and enough for most.
-inline constexpr std::size_t answer_share = std::size_t{64} << 10;
-
-// Memory comes back as soon as somebody has read an answer.
-inline constexpr Duration overload_retry_after = std::chrono::seconds(1);
-
 // What can be stored is held in memory; of a larger answer only its client needs the body.
 inline void read_answers(http::CallOptions& options, const config::RoutePolicy& policy,
-                         http::MemoryBudget& memory) {
+                         MemoryBudget& memory) {
   constexpr std::size_t held_bytes_min = std::size_t{1} << 20;
   options.held_bytes_max = std::max(policy.response_bytes_max, held_bytes_min);
   options.large = http::Large::spooled;

@@ -81,8 +81,9 @@ class Stored final : public http::RequestWriter {
 
 }  // namespace
 
-AsyncWorker::AsyncWorker(Shared& shared, Engine& engine, Store& store, http::UpstreamPool& upstream,
-                         Clock& clock, Entropy& entropy, net::any_io_executor executor)
+AsyncWorker::AsyncWorker(NodeServices& shared, Engine& engine, Store& store,
+                         http::UpstreamPool& upstream, Clock& clock, Entropy& entropy,
+                         net::any_io_executor executor)
     : shared_(shared),
       engine_(engine),
       store_(store),
@@ -113,7 +114,7 @@ Task<void> AsyncWorker::run() {
     try {
       co_await look();
     } catch (const std::exception& failure) {
-      shared_.log.say("error", std::string("async requests were not looked at: ") + failure.what());
+      shared_.log.say("error", std::string("async requests were not polled: ") + failure.what());
     }
     looking_ = false;
     if (woken_ || stopped_) continue;
@@ -135,9 +136,9 @@ Task<void> AsyncWorker::look() {
     const Identity identity{record.scope.text, record.key.text};
     if (stopped_ || active_.size() >= active_max) break;
     if (active_.contains(identity) || !record.request) continue;
-    http::Charge memory(&shared_.memory);
+    Charge memory(&shared_.memory);
     const std::size_t bytes = copies * record.request->body.size() + answer_share;
-    if (!memory.cover(bytes, http::MemoryUse::new_work)) continue;  // it can wait
+    if (!memory.cover(bytes, MemoryUse::new_work)) continue;  // it can wait
     active_.insert(identity);
     active_count_ = active_.size();
     net::co_spawn(executor_, work_on(record, std::move(memory)), rethrow);
@@ -161,7 +162,7 @@ class AsyncWorker::Active {
   Identity identity_;
 };
 
-Task<void> AsyncWorker::work_on(Record record, http::Charge memory) {
+Task<void> AsyncWorker::work_on(Record record, Charge memory) {
   static_cast<void>(memory);  // held until it is over
   {
     const Active active(*this, {record.scope.text, record.key.text});

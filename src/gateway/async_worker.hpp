@@ -17,7 +17,7 @@ namespace pawl::gateway {
 
 class AsyncWorker {
  public:
-  AsyncWorker(Shared& shared, Engine& engine, Store& store, http::UpstreamPool& upstream,
+  AsyncWorker(NodeServices& shared, Engine& engine, Store& store, http::UpstreamPool& upstream,
               Clock& clock, Entropy& entropy, boost::asio::any_io_executor executor);
 
   // Until `stop`. What is under way then is finished: see `busy`.
@@ -33,13 +33,13 @@ class AsyncWorker {
 
   Task<void> look();
   class Active;
-  Task<void> work_on(Record record, http::Charge memory);
+  Task<void> work_on(Record record, Charge memory);
   Task<void> send(Record record);
   void log(const Lease& lease, const Executed& executed, Duration upstream_took);
   Task<void> keep_recording(Executed& executed);
   Duration pause_after(const Record& waited, const Record& claimed);
 
-  Shared& shared_;
+  NodeServices& shared_;
   Engine& engine_;
   Store& store_;
   http::UpstreamPool& upstream_;

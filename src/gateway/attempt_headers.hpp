@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "pawl/core/record.hpp"
+#include "pawl/types/record.hpp"
 #include "src/config/config.hpp"
 #include "src/reconcile/derived_key.hpp"
 

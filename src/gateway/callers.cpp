@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "pawl/core/check.hpp"
-#include "pawl/core/sha256.hpp"
+#include "pawl/types/check.hpp"
+#include "src/core/sha256.hpp"
 
 namespace pawl::gateway {
 namespace {

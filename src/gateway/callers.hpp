@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "pawl/core/key.hpp"
+#include "pawl/types/key.hpp"
 #include "src/config/config.hpp"
 
 namespace pawl::gateway {

@@ -1,4 +1,5 @@
-// Cases for coroutines: questions are answered by a thread that may wait, one after the other.
+// ReconciliationStore for coroutines: questions are answered by a thread that may wait, one after
+// the other.
 #pragma once
 
 #include <boost/asio/co_spawn.hpp>
@@ -8,8 +9,8 @@
 #include <optional>
 #include <utility>
 
-#include "pawl/ports/cases.hpp"
-#include "pawl/ports/task.hpp"
+#include "src/ports/reconciliation_store.hpp"
+#include "src/ports/task.hpp"
 
 namespace pawl::gateway {
 
@@ -48,7 +49,7 @@ class Desk {
   boost::asio::thread_pool pool_{1};
 };
 
-class CaseDesk final : public Desk<Cases> {
+class CaseDesk final : public Desk<ReconciliationStore> {
  public:
   using Desk::Desk;
 };

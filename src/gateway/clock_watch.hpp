@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "pawl/core/store_time.hpp"
+#include "src/core/store_time.hpp"
 
 namespace pawl::gateway {
 

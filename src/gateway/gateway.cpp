@@ -5,17 +5,11 @@
 #include "src/adapters/http/forwarding.hpp"
 #include "src/adapters/http/syntax.hpp"
 #include "src/gateway/answer_options.hpp"
+#include "src/gateway/client_context.hpp"
 #include "src/gateway/key_path.hpp"
-#include "src/gateway/passage.hpp"
 
 namespace pawl::gateway {
 namespace {
-
-constexpr std::size_t request_id_bytes = 24;
-
-std::string new_request_id(Entropy& entropy) {
-  return "req_" + entropy.new_owner().text.substr(0, request_id_bytes);
-}
 
 // A source that has no URL only tells, when it likes.
 bool is_asked(const config::Config& config, const std::string& source) {
@@ -51,47 +45,44 @@ bool ends_here(const http::RequestHead& head) {
   return hops && http::read_decimal(*hops) == std::uint64_t{0};
 }
 
-// For a path segment or a query's value: only what stands for itself in both.
-void append_escaped(std::string& out, std::string_view text) {
-  static constexpr std::string_view digits = "0123456789ABCDEF";
-  for (const char c : text) {
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                       c == '-' || c == '.' || c == '_' || c == '~';
-    if (plain) {
-      out += c;
-    } else {
-      const auto byte = static_cast<unsigned char>(c);
-      out += '%';
-      out += digits[byte >> 4U];
-      out += digits[byte & 15U];
-    }
-  }
-}
-
-// Where a caller reads what became of its key.
-std::string status_url(const Key& key, const config::Route& route) {
-  std::string url = "/_pawl/v1/keys/";
-  append_escaped(url, key.text);
-  if (route.policy.key_scope == config::KeyScope::caller_route) {
-    url += "?route=";
-    append_escaped(url, route.name);
-  }
-  return url;
-}
-
 }  // namespace
 
-RequestContent Gateway::Passage::content() const {
-  const std::optional<std::string_view> type = http::find(request.head.fields, "Content-Type");
-  return RequestContent{.method = request.head.method,
-                        .path = path_at_host.empty() ? request.head.path : path_at_host,
-                        .query = request.head.query,
-                        .content_type = type.value_or(std::string_view{}),
-                        .body = body};
+Gateway::ClientContext::ClientContext(http::ClientRequest& incoming, const config::Route& matched,
+                                      BootTime now, NodeServices& shared)
+    : RequestContext(matched.policy, shared.config.fingerprint_secrets, &shared.memory),
+      request(incoming),
+      route(matched),
+      arrived_at(now) {
+  route_name = matched.name;
+  method = incoming.head.method;
+  path = incoming.head.path;
+  query = incoming.head.query;
+  content_type = http::find(incoming.head.fields, "Content-Type").value_or("");
+  source_is_asked = is_asked(shared.config, matched.policy.reconcile);
+}
+
+// Of the headers only those that the route lists, and what a worker cannot do without.
+std::optional<StoredRequest> Gateway::ClientContext::to_store() const {
+  if (policy.mode != Mode::async) return std::nullopt;
+  const http::RequestHead& head = request.head;
+  StoredRequest kept;
+  kept.target = std::string(head.path);
+  if (head.has_query) kept.target.append("?").append(head.query);
+  kept.body = body;
+  for (const http::Field& field : head.fields) {
+    const bool needed =
+        http::same_word(field.name, "Host") || http::same_word(field.name, "Idempotency-Key");
+    const bool listed = std::ranges::any_of(
+        route.policy.request_headers,
+        [&](const std::string& name) { return http::same_word(name, field.name); });
+    if (needed || listed)
+      kept.headers.push_back({std::string(field.name), std::string(field.value)});
+  }
+  return kept;
 }
 
 // As a URL has it: no path looks like that. Hosts that are not listed are one API.
-void Gateway::Passage::name_host(const std::vector<std::string>& hosts) {
+void Gateway::ClientContext::name_host(const std::vector<std::string>& hosts) {
   if (hosts.empty()) return;
   const std::string name = host_name(request.head.host);
   const bool listed = std::ranges::find(hosts, name) != hosts.end();
@@ -99,49 +90,17 @@ void Gateway::Passage::name_host(const std::vector<std::string>& hosts) {
   path_at_host += request.head.path;
 }
 
-bool Gateway::Passage::is_what_was_meant(const Fingerprint& stored, const FingerprintRules& rules,
-                                         const FingerprintSecrets& secrets) const {
-  RequestContent now = content();
-  if (matches(stored, now, rules, secrets)) return true;
-  if (path_at_host.empty()) return false;
-  now.path = request.head.path;  // stored before the hosts were told apart
-  return matches(stored, now, rules, secrets);
-}
-
-Dialect Gateway::Passage::dialect() const {
-  Dialect dialect;
-  dialect.profile = policy.profile;
-  dialect.in_flight = policy.in_flight;
-  dialect.key_as_sent = std::string(key_as_sent);
-  dialect.request_id = request_id;
-  const bool may_accept = policy.in_flight == WhenInFlight::accepted || policy.mode == Mode::async;
-  if (may_accept) dialect.status_url = status_url(key, route);
-  dialect.source_is_asked = source_is_asked;
-  return dialect;
-}
-
-const std::string& Gateway::id_of(Passage& passage) {
-  if (passage.id.empty()) passage.id = new_request_id(entropy_);
-  return passage.id;
-}
-
-void Gateway::name_answer(Passage& passage, Response& response) {
+void Gateway::name_answer(ClientContext& context, Response& response) {
   if (find_header(response.headers, "Pawl-Request-Id")) return;
-  if (passage.request_id.empty()) passage.request_id = id_of(passage);
-  response.headers.push_back({"Pawl-Request-Id", passage.request_id});
-}
-
-Response Gateway::problem(Passage& passage, ProblemDetails details) {
-  shared_.metrics.refused(slug_of(details.problem));
-  if (passage.request_id.empty()) passage.request_id = id_of(passage);
-  return render_problem(details, passage.dialect());
+  if (context.request_id.empty()) context.request_id = boundary_.id_of(context);
+  response.headers.push_back({"Pawl-Request-Id", context.request_id});
 }
 
 Response Gateway::refused(const http::Refusal& refusal) {
   shared_.metrics.refused(slug_of(refusal.problem));
   Dialect dialect;
   dialect.profile = shared_.config.policy.profile;
-  dialect.request_id = new_request_id(entropy_);
+  dialect.request_id = boundary_.new_request_id();
   ProblemDetails details{refusal.problem, refusal.detail, refusal.status, std::nullopt};
   if (refusal.problem == Problem::overloaded) details.retry_after = overload_retry_after;
   Response response = render_problem(details, dialect);
@@ -159,12 +118,13 @@ void Gateway::failed(std::string_view why) {
   shared_.log.say("warning", "a connection was given up: " + std::string(why));
 }
 
-std::optional<ProblemDetails> Gateway::check_message(const Passage& passage, bool disputed) const {
-  const http::RequestHead& head = passage.request.head;
+std::optional<ProblemDetails> Gateway::check_message(const ClientContext& context,
+                                                     bool disputed) const {
+  const http::RequestHead& head = context.request.head;
   if (http::is_loop(head, shared_.pseudonym)) {
     return ProblemDetails{Problem::bad_request, "The upstream is this gateway itself.", 508, {}};
   }
-  if (has_stray_body(head, passage.policy)) {
+  if (has_stray_body(head, context.route.policy)) {
     const std::string method(head.method);
     return ProblemDetails{
         Problem::bad_request, "A " + method + " request must not have a body here.", {}, {}};
@@ -187,72 +147,75 @@ Task<void> Gateway::handle(http::ClientRequest& request) {
   const http::RequestHead& head = request.head;
   const bool is_key_call = key_call_in(head.method, head.path).has_value();
   const RouteMatch match = shared_.routes.find(head.method, head.path);
-  Passage passage(request, is_key_call ? shared_.key_api : match.route, clock_.now(),
-                  shared_.memory);
-  passage.source_is_asked = is_asked(shared_.config, passage.policy.reconcile);
-  passage.line.client = request.client;
-  passage.line.method = head.method;
-  passage.line.path = loggable_path(head.path);
-  passage.line.route = passage.route.name;
-  if (std::optional<ProblemDetails> trouble = check_message(passage, match.disputed)) {
+  ClientContext context(request, is_key_call ? shared_.key_api : match.route, clock_.now(),
+                        shared_);
+  context.line.client = request.client;
+  context.line.method = head.method;
+  context.line.path = loggable_path(head.path);
+  context.line.route = context.route.name;
+  if (std::optional<ProblemDetails> trouble = check_message(context, match.disputed)) {
     request.close_after();
-    passage.line.trouble = trouble->detail;
-    const Response response = problem(passage, std::move(*trouble));
-    passage.line.status = response.status;
+    context.trace.trouble = trouble->detail;
+    const Response response = boundary_.problem(context, std::move(*trouble));
+    context.line.status = response.status;
     co_await request.answer(response);
   } else if (is_key_call) {
-    co_await answer_key_call(passage);
+    co_await answer_key_call(context);
   } else if (head.path.starts_with(webhooks_path)) {
-    co_await answer_webhook(passage);
+    co_await answer_webhook(context);
   } else if (head.path.starts_with(own_prefix)) {
-    co_await answer_own(passage);
+    co_await answer_own(context);
   } else if (ends_here(head)) {
     Response response;
-    response.status = passage.line.status = 204;
+    response.status = context.line.status = 204;
     co_await request.answer(response);
-  } else if (is_safe_to_repeat(head.method) || passage.policy.key == KeyRequirement::off) {
-    if (!is_safe_to_repeat(head.method)) shared_.metrics.unguarded(passage.route.name);
-    co_await pass(passage);
-  } else if (passage.policy.mode == Mode::observe) {
-    co_await observe(passage);
-  } else if (passage.policy.key == KeyRequirement::optional &&
+  } else if (is_safe_to_repeat(head.method) || context.policy.key == KeyRequirement::off) {
+    if (!is_safe_to_repeat(head.method)) shared_.metrics.unguarded(context.route.name);
+    co_await pass(context);
+  } else if (context.policy.mode == Mode::observe) {
+    co_await observe(context);
+  } else if (context.policy.key == KeyRequirement::optional &&
              !http::find(head.fields, "Idempotency-Key")) {
-    shared_.metrics.unguarded(passage.route.name);
-    co_await pass(passage);
+    shared_.metrics.unguarded(context.route.name);
+    co_await pass(context);
   } else {
-    co_await guard(passage);
+    co_await guard(context);
   }
-  passage.line.request_id = id_of(passage);
-  passage.line.scope = passage.scope.text;
-  passage.line.took = clock_.now() - passage.arrived_at;
-  passage.line.upstream_took = passage.upstream_took;
-  shared_.metrics.request(passage.line.route, passage.line.status);  // ours: no route of theirs
-  if (passage.upstream_took.count() > 0) {
-    shared_.metrics.upstream_took(passage.route.name, passage.upstream_took);
+  context.line.request_id = boundary_.id_of(context);
+  context.line.scope = context.scope.text;
+  context.line.decision = context.trace.decision;
+  context.line.evidence = context.trace.evidence;
+  context.line.execution = std::move(context.trace.execution);
+  context.line.trouble = std::move(context.trace.trouble);
+  context.line.took = clock_.now() - context.arrived_at;
+  context.line.upstream_took = context.upstream_took;
+  shared_.metrics.request(context.line.route, context.line.status);  // ours: no route of theirs
+  if (context.upstream_took.count() > 0) {
+    shared_.metrics.upstream_took(context.route.name, context.upstream_took);
   }
-  shared_.log.write(passage.line);
+  shared_.log.write(context.line);
 }
 
-Task<void> Gateway::pass(Passage& passage, http::PassWatch* watch) {
+Task<void> Gateway::pass(ClientContext& context, http::PassWatch* watch) {
   http::PassOptions options;
   options.watch = watch;
-  options.connect_timeout = passage.policy.upstream_connect_timeout;
-  options.timeout = passage.policy.upstream_timeout;
+  options.connect_timeout = context.route.policy.upstream_connect_timeout;
+  options.timeout = context.policy.upstream_timeout;
   // What cannot be sent again must not be lost with a connection that died while it was idle.
-  if (!is_safe_to_repeat(passage.request.head.method)) {
-    options.idle_max = passage.policy.upstream_idle;
+  if (!is_safe_to_repeat(context.request.head.method)) {
+    options.idle_max = context.route.policy.upstream_idle;
   }
   options.pseudonym = shared_.pseudonym;
-  options.request_id = id_of(passage);
-  const std::string sender = sender_of(passage);
+  options.request_id = boundary_.id_of(context);
+  const std::string sender = sender_of(context);
   options.sender = sender;
-  http::Passed passed = co_await http::pass_through(passage.request, others_, options);
-  passage.line.status = passed.status;
-  passage.line.evidence = to_text(passed.evidence);
+  http::Passed passed = co_await http::pass_through(context.request, others_, options);
+  context.line.status = passed.status;
+  context.trace.evidence = to_text(passed.evidence);
   if (!passed.problem) co_return;
-  const Response response = problem(passage, std::move(*passed.problem));
-  passage.line.status = response.status;
-  co_await passage.request.answer(response);
+  const Response response = boundary_.problem(context, std::move(*passed.problem));
+  context.line.status = response.status;
+  co_await context.request.answer(response);
 }
 
 }  // namespace pawl::gateway

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "pawl/core/body_coding.hpp"
 #include "src/adapters/http/syntax.hpp"
-#include "src/gateway/json_object.hpp"
-#include "src/gateway/key_document.hpp"
+#include "src/core/body_coding.hpp"
+#include "src/core/json_writer.hpp"
+#include "src/gateway/client_context.hpp"
 #include "src/gateway/key_path.hpp"
-#include "src/gateway/passage.hpp"
+#include "src/operator/key_document.hpp"
 
 namespace pawl::gateway {
 namespace {
@@ -130,16 +130,17 @@ std::optional<Response> Gateway::refuse_caller(const std::string& caller) const 
 }
 
 // Everything that can be said before the body is there.
-std::optional<ProblemDetails> Gateway::identify_call(Passage& passage, const std::string& caller,
+std::optional<ProblemDetails> Gateway::identify_call(ClientContext& context,
+                                                     const std::string& caller,
                                                      std::string_view escaped_key) {
-  passage.scope = api_scope_of(caller);
-  const KeyRules& rules = passage.policy.key_rules;
+  context.scope = api_scope_of(caller);
+  const KeyRules& rules = context.policy.key_rules;
   Expected<Key, KeyRefusal> key = checked_key(unescaped(escaped_key), rules);
   if (!key) return ProblemDetails{Problem::key_invalid, explain(key.error(), rules), {}, {}};
-  passage.key = std::move(*key);
-  passage.line.key = log_name(passage.scope, passage.key);
-  note_credentials(passage);
-  const http::Fields& fields = passage.request.head.fields;
+  context.key = std::move(*key);
+  context.line.key = log_name(context.scope, context.key);
+  note_credentials(context);
+  const http::Fields& fields = context.request.head.fields;
   // Also what keeps a page in somebody's browser from calling: this type it may not send unasked.
   if (!is_json(http::find(fields, "Content-Type").value_or(""))) {
     return ProblemDetails{
@@ -149,16 +150,16 @@ std::optional<ProblemDetails> Gateway::identify_call(Passage& passage, const std
                       http::find(fields, "Content-Type").value_or(""));
 }
 
-Task<void> Gateway::answer_key_call(Passage& passage) {
-  const KeyCallPath path = *key_call_in(passage.request.head.method, passage.request.head.path);
+Task<void> Gateway::answer_key_call(ClientContext& context) {
+  const KeyCallPath path = *key_call_in(context.request.head.method, context.request.head.path);
   const std::optional<KeyVerb> verb = from_text<KeyVerb>(path.verb);
-  passage.line.path = verb ? path_of(*verb) : keys_path;
-  const Expected<std::string, ProblemDetails> caller = caller_of(passage);
+  context.line.path = verb ? path_of(*verb) : keys_path;
+  const Expected<std::string, ProblemDetails> caller = caller_of(context);
   std::optional<Response> refusal;
   if (shared_.config.key_api.callers.empty()) {
     refusal = refuse_caller({});
   } else if (!caller) {
-    refusal = problem(passage, caller.error());
+    refusal = boundary_.problem(context, caller.error());
   } else if (!verb) {
     refusal = plain_problem(404, "Not Found",
                             "Below a key there are reserve, advance, complete, release and renew.");
@@ -166,36 +167,36 @@ Task<void> Gateway::answer_key_call(Passage& passage) {
     refusal = refuse_caller(*caller);
   }
   if (refusal) {
-    name_answer(passage, *refusal);
-    passage.line.status = refusal->status;
-    co_await passage.request.answer(*refusal);
+    name_answer(context, *refusal);
+    context.line.status = refusal->status;
+    co_await context.request.answer(*refusal);
     co_return;
   }
-  std::optional<ProblemDetails> trouble = identify_call(passage, *caller, path.key);
-  if (!co_await read_body(passage, std::move(trouble))) co_return;
-  Response response = co_await make_call(passage, *verb);
-  name_answer(passage, response);
-  co_await deliver(passage, std::move(response));
+  std::optional<ProblemDetails> trouble = identify_call(context, *caller, path.key);
+  if (!co_await read_body(context, std::move(trouble))) co_return;
+  Response response = co_await make_call(context, *verb);
+  name_answer(context, response);
+  co_await deliver(context, std::move(response));
 }
 
-Task<Response> Gateway::make_call(Passage& passage, KeyVerb verb) {
-  const Expected<KeyCall, std::string> call = read_key_call(verb, passage.body);
+Task<Response> Gateway::make_call(ClientContext& context, KeyVerb verb) {
+  const Expected<KeyCall, std::string> call = read_key_call(verb, context.body);
   if (!call) {
-    passage.line.trouble = slug_of(Problem::body_invalid);
+    context.trace.trouble = slug_of(Problem::body_invalid);
     ProblemDetails invalid{Problem::body_invalid, call.error(), {}, {}};
-    co_return problem(passage, std::move(invalid));
+    co_return boundary_.problem(context, std::move(invalid));
   }
   if (!shared_.breaker.lets_through(clock_.now())) {
-    passage.line.trouble = "the store is known to be away";
+    context.trace.trouble = "the store is known to be unavailable";
     ProblemDetails away{Problem::store_unavailable, "", {}, Breaker::retry_after};
     away.detail = ask_again;
-    co_return problem(passage, std::move(away));
+    co_return boundary_.problem(context, std::move(away));
   }
-  if (verb == KeyVerb::reserve) co_return co_await reserve_key(passage, *call);
-  co_return co_await write_key(passage, verb, *call);
+  if (verb == KeyVerb::reserve) co_return co_await reserve_key(context, *call);
+  co_return co_await write_key(context, verb, *call);
 }
 
-Task<Response> Gateway::reserve_key(Passage& passage, const KeyCall& call) {
+Task<Response> Gateway::reserve_key(ClientContext& context, const KeyCall& call) {
   const RequestContent content{.method = fingerprint_method,
                                .path = {},
                                .query = {},
@@ -203,50 +204,50 @@ Task<Response> Gateway::reserve_key(Passage& passage, const KeyCall& call) {
                                .body = call.meaning};
   const FingerprintSecrets& secrets = shared_.config.fingerprint_secrets;
   Expected<Fingerprinted, json::Error> made =
-      fingerprint(content, passage.policy.fingerprint, secrets);
+      fingerprint(content, context.policy.fingerprint, secrets);
   PAWL_CHECK(made.has_value());  // it was read as JSON, or is none
   Request request;
-  request.scope = passage.scope;
-  request.key = passage.key;
+  request.scope = context.scope;
+  request.key = context.key;
   request.fingerprint = std::move(made->fingerprint);
   request.meant_then = [&](const Fingerprint& stored, const FingerprintRules& rules) {
     return matches(stored, content, rules, secrets);
   };
-  request.route = passage.route.name;
-  request.credentials = passage.credentials;
+  request.route = context.route.name;
+  request.credentials = context.credentials;
   const bool may_be_new =  // the key API has no active_keys: nothing is counted
-      shared_.limits.start(passage.scope, passage.policy, clock_.now()).verdict ==
+      shared_.limits.start(context.scope, context.policy, clock_.now()).verdict ==
       ScopeLimits::Verdict::granted;
   if (!may_be_new) {
     const StoreResult<std::optional<Reservation>> seen =
-        co_await engine_.peek_for(call.owner, request, passage.policy);
-    if (!seen) co_return store_failed(passage, seen.error(), std::string(ask_again));
-    if (*seen) co_return render_reservation(passage, **seen);
-    passage.line.trouble = slug_of(Problem::rate_limited);
+        co_await engine_.peek_for(call.owner, request, context.policy);
+    if (!seen) co_return boundary_.store_failed(context, seen.error(), std::string(ask_again));
+    if (*seen) co_return render_reservation(context, **seen);
+    context.trace.trouble = slug_of(Problem::rate_limited);
     ProblemDetails limited{Problem::rate_limited, "", {}, std::chrono::seconds(1)};
-    co_return problem(passage, std::move(limited));
+    co_return boundary_.problem(context, std::move(limited));
   }
   const StoreResult<Reservation> found =
-      co_await engine_.reserve_for(call.owner, request, passage.policy);
+      co_await engine_.reserve_for(call.owner, request, context.policy);
   const bool granted = found && kind_of(found->decision) == DecisionKind::execute;
   shared_.limits.finished(
-      passage.scope, passage.policy,
+      context.scope, context.policy,
       granted ? ScopeLimits::Ended::still_open : ScopeLimits::Ended::nothing_new);
-  if (!found) co_return store_failed(passage, found.error(), std::string(ask_again));
-  co_return render_reservation(passage, *found);
+  if (!found) co_return boundary_.store_failed(context, found.error(), std::string(ask_again));
+  co_return render_reservation(context, *found);
 }
 
-Response Gateway::render_reservation(Passage& passage, const Reservation& found) {
+Response Gateway::render_reservation(ClientContext& context, const Reservation& found) {
   shared_.breaker.succeeded();
   const DecisionKind kind = kind_of(found.decision);
-  passage.line.decision = to_text(kind);
-  if (kind != DecisionKind::execute) shared_.metrics.duplicate(passage.scope.text);
-  if (kind == DecisionKind::misuse) shared_.metrics.misuse(passage.scope.text);
+  context.trace.decision = to_text(kind);
+  if (kind != DecisionKind::execute) shared_.metrics.duplicate(context.scope.text);
+  if (kind == DecisionKind::misuse) shared_.metrics.misuse(context.scope.text);
   if (status_of(*found.record) != Status::pending) {
-    passage.line.execution = pawl::request_id(*found.record);
+    context.trace.execution = pawl::request_id(*found.record);
   }
   if (kind == DecisionKind::execute) {
-    passage.request_id = pawl::request_id(*found.record);
+    context.request_id = pawl::request_id(*found.record);
     JsonObject out;
     out.text("decision", word_of(kind));
     describe_grant(out, *found.record, engine_.lease_left(*found.record));
@@ -254,7 +255,7 @@ Response Gateway::render_reservation(Passage& passage, const Reservation& found)
   }
   if (const auto* replay = std::get_if<Replay>(&found.decision)) {
     shared_.metrics.replayed(/*from_memory=*/false);
-    passage.request_id = pawl::request_id(*found.record);
+    context.request_id = pawl::request_id(*found.record);
     JsonObject out;
     out.text("decision", word_of(kind));
     describe_grant(out, *found.record, engine_.lease_left(*found.record));
@@ -263,16 +264,16 @@ Response Gateway::render_reservation(Passage& passage, const Reservation& found)
     out.raw("response", stored_response(replay->response));
     return json_answer(200, out);
   }
-  passage.request_id = id_of(passage);
-  Response response = render(found.decision, *found.record, passage.dialect());
+  context.request_id = boundary_.id_of(context);
+  Response response = render(found.decision, *found.record, context.dialect());
   add_member(response, "decision", word_of(kind));
   return response;
 }
 
-Task<Response> Gateway::write_key(Passage& passage, KeyVerb verb, const KeyCall& call) {
-  const Grant grant{passage.scope, passage.key, call.owner, call.fence};
-  const SettleOptions options{passage.policy.response_bytes_max, passage.policy.resource_type,
-                              passage.policy.resource_id};
+Task<Response> Gateway::write_key(ClientContext& context, KeyVerb verb, const KeyCall& call) {
+  const Grant grant{context.scope, context.key, call.owner, call.fence};
+  const SettleOptions options{context.policy.response_bytes_max, context.policy.resource_type,
+                              context.policy.resource_id};
   StoreResult<GrantWrite> written = Unexpected{StoreError::unavailable};
   switch (verb) {
     case KeyVerb::complete: {
@@ -280,7 +281,7 @@ Task<Response> Gateway::write_key(Passage& passage, KeyVerb verb, const KeyCall&
       written = co_await engine_.settle_for(grant, answer, options);
       if (!written || written->done) break;
       std::optional<Response> instead =
-          co_await keep_refused(passage, grant, *written, answer, options);
+          co_await keep_refused(context, grant, *written, answer, options);
       if (instead) co_return std::move(*instead);
       break;
     }
@@ -297,42 +298,43 @@ Task<Response> Gateway::write_key(Passage& passage, KeyVerb verb, const KeyCall&
     case KeyVerb::renew: written = co_await engine_.renew_for(grant); break;
     case KeyVerb::reserve: PAWL_CHECK(false);
   }
-  if (!written) co_return store_failed(passage, written.error(), std::string(ask_again));
+  if (!written) co_return boundary_.store_failed(context, written.error(), std::string(ask_again));
   shared_.breaker.succeeded();
-  co_return render_write(passage, call, *written);
+  co_return render_write(context, call, *written);
 }
 
-Task<std::optional<Response>> Gateway::keep_refused(Passage& passage, const Grant& grant,
+Task<std::optional<Response>> Gateway::keep_refused(ClientContext& context, const Grant& grant,
                                                     const GrantWrite& refused,
                                                     const Outcome& answer,
                                                     const SettleOptions& options) {
   if (!is_evidence(grant, refused.current)) co_return std::nullopt;
-  if (!shared_.limits.may_leave_evidence(passage.scope, clock_.now())) {
-    passage.line.trouble = slug_of(Problem::rate_limited);
+  if (!shared_.limits.may_leave_evidence(context.scope, clock_.now())) {
+    context.trace.trouble = slug_of(Problem::rate_limited);
     ProblemDetails limited{Problem::rate_limited,
                            "Too many answers under fences that are not, or no longer, granted.",
                            {},
                            std::chrono::seconds(1)};
-    co_return problem(passage, std::move(limited));
+    co_return boundary_.problem(context, std::move(limited));
   }
   const StoreResult<Done> kept =
       co_await engine_.keep_refused(grant, refused.current, answer, options);
-  if (!kept) co_return store_failed(passage, kept.error(), std::string(ask_again));
+  if (!kept) co_return boundary_.store_failed(context, kept.error(), std::string(ask_again));
   co_return std::nullopt;
 }
 
-Response Gateway::render_write(Passage& passage, const KeyCall& call, const GrantWrite& written) {
+Response Gateway::render_write(ClientContext& context, const KeyCall& call,
+                               const GrantWrite& written) {
   if (!written.current) return plain_problem(404, "No such key");
   const Record& record = *written.current;
   if (!written.done) {
-    passage.line.trouble = slug_of(Problem::stale_fence);
+    context.trace.trouble = slug_of(Problem::stale_fence);
     std::string detail = why_stale(call, record) + " Nothing was changed.";
     ProblemDetails stale{Problem::stale_fence, std::move(detail), {}, {}};
-    Response response = problem(passage, std::move(stale));
+    Response response = boundary_.problem(context, std::move(stale));
     add_member(response, "key_status", to_text(status_of(record)));
     return response;
   }
-  passage.line.execution = passage.request_id = pawl::request_id(record);
+  context.trace.execution = context.request_id = pawl::request_id(record);
   JsonObject out;
   describe_grant(out, record, engine_.lease_left(record));
   return json_answer(200, out);

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "pawl/core/json.hpp"
+#include "pawl/types/json.hpp"
 #include "src/adapters/http/head.hpp"
 #include "src/adapters/http/syntax.hpp"
 #include "src/config/nearest.hpp"
@@ -131,7 +131,7 @@ void read_meaning(const Value& body, KeyCall& call, Trouble& trouble) {
   if ((request == nullptr) == (fingerprint == nullptr)) {
     trouble.at("",
                "must have either /request, what the operation means as JSON, or /fingerprint, your "
-               "own hash of it: a key that is used for another operation is told by it");
+               "own hash of it: a key that is used for another operation is recognised by it");
     return;
   }
   if (request != nullptr) {

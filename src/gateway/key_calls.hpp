@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
-#include "pawl/core/expected.hpp"
-#include "pawl/core/http.hpp"
-#include "pawl/core/names.hpp"
-#include "pawl/core/record.hpp"
+#include "pawl/types/expected.hpp"
+#include "pawl/types/http.hpp"
+#include "pawl/types/names.hpp"
+#include "pawl/types/record.hpp"
 
 namespace pawl::gateway {
 

@@ -27,8 +27,8 @@ std::string same_cursor(const std::string& cursor) {
   return "its list does not go on: the page after \"" + cursor + "\" names itself as the next";
 }
 
-Task<void> keep(Task<Expected<LedgerSheet::Progress, std::string>> task,
-                std::optional<Expected<LedgerSheet::Progress, std::string>>& result,
+Task<void> keep(Task<Expected<LedgerWorkspace::Progress, std::string>> task,
+                std::optional<Expected<LedgerWorkspace::Progress, std::string>>& result,
                 http::Deadlines& deadlines) {
   result.emplace(co_await std::move(task));
   deadlines.stop();
@@ -63,9 +63,9 @@ std::vector<std::string> routes_of(const config::Source& source, const config::C
 }
 
 LedgerComparison::Result LedgerComparison::run(const LedgerRange& range, const Each& each) {
-  const LedgerSheet::Result<LedgerSheet::Progress> begun = sheet_.begin(range);
+  const LedgerWorkspace::Result<LedgerWorkspace::Progress> begun = sheet_.begin(range);
   if (!begun) return Unexpected{begun.error()};
-  LedgerSheet::Progress progress = *begun;
+  LedgerWorkspace::Progress progress = *begun;
   // Theirs first: what they have was on record here before they had it.
   if (!progress.theirs_done) {
     const Read read = read_theirs_here(progress);
@@ -75,7 +75,7 @@ LedgerComparison::Result LedgerComparison::run(const LedgerRange& range, const E
   const Read ours = read_ours(progress);
   if (!ours) return Unexpected{ours.error()};
   LedgerCounts counts;
-  const auto look = [&](const LedgerSheet::Match& match) {
+  const auto look = [&](const LedgerWorkspace::Match& match) {
     const OurEntry* const mine = match.ours.empty() ? nullptr : &match.ours.front();
     const std::optional<Difference> found =
         reconcile::difference_of(source_.ledger->rules, progress.range, mine, match.theirs);
@@ -83,7 +83,7 @@ LedgerComparison::Result LedgerComparison::run(const LedgerRange& range, const E
     ++counts.by_kind[static_cast<std::size_t>(found->kind)];
     each(*found);
   };
-  const LedgerSheet::Result<LedgerCounts> read = sheet_.read(look);
+  const LedgerWorkspace::Result<LedgerCounts> read = sheet_.read(look);
   if (!read) return Unexpected{read.error()};
   counts.ours = read->ours;
   counts.theirs = read->theirs;
@@ -91,7 +91,8 @@ LedgerComparison::Result LedgerComparison::run(const LedgerRange& range, const E
 }
 
 // On an event loop of its own.
-LedgerComparison::Read LedgerComparison::read_theirs_here(const LedgerSheet::Progress& progress) {
+LedgerComparison::Read LedgerComparison::read_theirs_here(
+    const LedgerWorkspace::Progress& progress) {
   net::io_context context(1);
   http::Deadlines deadlines(clock_);
   http::UpstreamPool pool(address_of(source_.ledger->address), deadlines);
@@ -104,7 +105,7 @@ LedgerComparison::Read LedgerComparison::read_theirs_here(const LedgerSheet::Pro
   return std::move(*read);
 }
 
-Task<LedgerComparison::Read> LedgerComparison::read_theirs(LedgerSheet::Progress progress) {
+Task<LedgerComparison::Read> LedgerComparison::read_theirs(LedgerWorkspace::Progress progress) {
   const config::Ledger& ledger = *source_.ledger;
   while (!progress.theirs_done) {
     if (stop_) co_return Unexpected{std::string(stopped)};
@@ -119,13 +120,13 @@ Task<LedgerComparison::Read> LedgerComparison::read_theirs(LedgerSheet::Progress
     }
     progress.theirs_done = !page->next;
     progress.cursor = page->next.value_or("");
-    const LedgerSheet::Result<Done> added = sheet_.add(page->entries, progress);
+    const LedgerWorkspace::Result<Done> added = sheet_.add(page->entries, progress);
     if (!added) co_return Unexpected{added.error()};
   }
   co_return progress;
 }
 
-LedgerComparison::Read LedgerComparison::read_ours(LedgerSheet::Progress progress) {
+LedgerComparison::Read LedgerComparison::read_ours(LedgerWorkspace::Progress progress) {
   LedgerQuery query;
   query.routes = routes_;
   query.since = progress.range.since - overlap;
@@ -135,7 +136,7 @@ LedgerComparison::Read LedgerComparison::read_ours(LedgerSheet::Progress progres
     if (stop_) return Unexpected{std::string(stopped)};
     query.after_scope = progress.scope;
     query.after_key = progress.key;
-    const Cases::Result<LedgerPage> page = cases_.ledger_page(query);
+    const ReconciliationStore::Result<LedgerPage> page = cases_.ledger_page(query);
     if (!page) return Unexpected{page.error()};
     std::vector<OurEntry> entries;
     for (const LedgerRow& row : page->rows) entries.push_back(entry_of(row, source_.ledger->rules));
@@ -144,7 +145,7 @@ LedgerComparison::Read LedgerComparison::read_ours(LedgerSheet::Progress progres
       progress.scope = page->last_scope;
       progress.key = page->last_key;
     }
-    const LedgerSheet::Result<Done> added = sheet_.add(entries, progress);
+    const LedgerWorkspace::Result<Done> added = sheet_.add(entries, progress);
     if (!added) return Unexpected{added.error()};
   }
   return progress;

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "pawl/ports/cases.hpp"
-#include "pawl/ports/clock.hpp"
-#include "pawl/ports/ledger.hpp"
 #include "src/adapters/http/upstream_pool.hpp"
 #include "src/config/config.hpp"
+#include "src/ports/clock.hpp"
+#include "src/ports/ledger_workspace.hpp"
+#include "src/ports/reconciliation_store.hpp"
 
 namespace pawl::gateway {
 
@@ -28,8 +28,9 @@ class LedgerComparison {
   using Result = Expected<LedgerCounts, std::string>;
 
   // `stop`: when it is set, the next page is not asked for.
-  LedgerComparison(const config::Source& source, std::vector<std::string> routes, Cases& cases,
-                   LedgerSheet& sheet, Clock& clock, const std::atomic<bool>& stop)
+  LedgerComparison(const config::Source& source, std::vector<std::string> routes,
+                   ReconciliationStore& cases, LedgerWorkspace& sheet, Clock& clock,
+                   const std::atomic<bool>& stop)
       : source_(source),
         routes_(std::move(routes)),
         cases_(cases),
@@ -42,17 +43,17 @@ class LedgerComparison {
   Result run(const LedgerRange& range, const Each& each);
 
  private:
-  using Read = Expected<LedgerSheet::Progress, std::string>;
-  Read read_theirs_here(const LedgerSheet::Progress& progress);
-  Task<Read> read_theirs(LedgerSheet::Progress progress);
-  Read read_ours(LedgerSheet::Progress progress);
+  using Read = Expected<LedgerWorkspace::Progress, std::string>;
+  Read read_theirs_here(const LedgerWorkspace::Progress& progress);
+  Task<Read> read_theirs(LedgerWorkspace::Progress progress);
+  Read read_ours(LedgerWorkspace::Progress progress);
   Task<Expected<std::string, std::string>> ask_for(std::string target);
   Task<Expected<std::string, std::string>> ask_once(const std::string& target, bool& again);
 
   const config::Source& source_;
   const std::vector<std::string> routes_;
-  Cases& cases_;
-  LedgerSheet& sheet_;
+  ReconciliationStore& cases_;
+  LedgerWorkspace& sheet_;
   Clock& clock_;
   const std::atomic<bool>& stop_;
   http::UpstreamPool* pool_ = nullptr;  // while theirs is read

@@ -2,16 +2,16 @@
 // cache.
 #pragma once
 
-#include "pawl/ports/clock.hpp"
-#include "pawl/ports/store.hpp"
-#include "src/gateway/prometheus_metrics.hpp"
-#include "src/gateway/replay_cache.hpp"
+#include "src/adapters/prometheus/prometheus_metrics.hpp"
+#include "src/boundary/replay_cache.hpp"
+#include "src/ports/clock.hpp"
+#include "src/ports/store.hpp"
 
 namespace pawl::gateway {
 
 class MeteredStore final : public Store {
  public:
-  MeteredStore(Store& store, Clock& clock, PrometheusMetrics& metrics, ReplayCache& cache)
+  MeteredStore(Store& store, Clock& clock, prom::PrometheusMetrics& metrics, ReplayCache& cache)
       : store_(store), clock_(clock), metrics_(metrics), cache_(cache) {}
 
   Task<std::vector<StoreResult<Written>>> insert_or_read(std::vector<Record> fresh) override {
@@ -75,7 +75,7 @@ class MeteredStore final : public Store {
 
   Store& store_;
   Clock& clock_;
-  PrometheusMetrics& metrics_;
+  prom::PrometheusMetrics& metrics_;
   ReplayCache& cache_;
 };
 

@@ -4,9 +4,9 @@
 #include <cstdio>
 #include <map>
 
-#include "pawl/core/printable.hpp"
-#include "src/gateway/json_object.hpp"
-#include "src/gateway/would.hpp"
+#include "src/core/json_writer.hpp"
+#include "src/core/printable.hpp"
+#include "src/gateway/predicted_decision.hpp"
 
 namespace pawl::gateway {
 namespace {
@@ -14,36 +14,40 @@ namespace {
 using Number = std::uint64_t;
 
 struct Counts {
-  std::map<Would, Number> by_would;
+  std::map<PredictedDecision, Number> by_would;
   Number near_duplicates = 0;
 
-  [[nodiscard]] Number of(Would would) const {
+  [[nodiscard]] Number of(PredictedDecision would) const {
     const auto found = by_would.find(would);
     return found == by_would.end() ? 0 : found->second;
   }
   template <std::size_t Size>
-  [[nodiscard]] Number of(const std::array<Would, Size>& all) const {
+  [[nodiscard]] Number of(const std::array<PredictedDecision, Size>& all) const {
     Number sum = 0;
-    for (const Would each : all) sum += of(each);
+    for (const PredictedDecision each : all) sum += of(each);
     return sum;
   }
 };
 
 // With a key that is one, and whose request could be told from others.
-constexpr std::array keyed{Would::created,        Would::replay,       Would::in_progress,
-                           Would::key_misuse,     Would::unknown,      Would::expired,
-                           Would::near_duplicate, Would::body_invalid, Would::caller_unproven};
-constexpr std::array saved{Would::replay, Would::in_progress, Would::unknown};
-constexpr std::array refused{Would::key_missing,    Would::key_invalid,     Would::key_misuse,
-                             Would::expired,        Would::near_duplicate,  Would::body_invalid,
-                             Would::body_too_large, Would::unauthenticated, Would::bad_request,
-                             Would::caller_unproven};
-constexpr std::array not_judged{Would::dropped, Would::not_read};
+constexpr std::array keyed{PredictedDecision::created,        PredictedDecision::replay,
+                           PredictedDecision::in_progress,    PredictedDecision::key_misuse,
+                           PredictedDecision::unknown,        PredictedDecision::expired,
+                           PredictedDecision::near_duplicate, PredictedDecision::body_invalid,
+                           PredictedDecision::caller_unproven};
+constexpr std::array saved{PredictedDecision::replay, PredictedDecision::in_progress,
+                           PredictedDecision::unknown};
+constexpr std::array refused{PredictedDecision::key_missing,    PredictedDecision::key_invalid,
+                             PredictedDecision::key_misuse,     PredictedDecision::expired,
+                             PredictedDecision::near_duplicate, PredictedDecision::body_invalid,
+                             PredictedDecision::body_too_large, PredictedDecision::unauthenticated,
+                             PredictedDecision::bad_request,    PredictedDecision::caller_unproven};
+constexpr std::array not_judged{PredictedDecision::dropped, PredictedDecision::not_read};
 
 Number requests(const Counts& counts) {
   Number sum = 0;
   for (const auto& [would, number] : counts.by_would) sum += number;
-  return sum - counts.of(Would::dropped);
+  return sum - counts.of(PredictedDecision::dropped);
 }
 
 struct Latest {
@@ -54,7 +58,7 @@ struct Latest {
 
 struct RouteFindings {
   std::map<std::string, Counts> callers;
-  std::map<Would, Latest> latest;
+  std::map<PredictedDecision, Latest> latest;
 };
 
 struct Findings {
@@ -70,15 +74,15 @@ std::string caller_in(const std::string& scope) {
   return name.substr(0, name.find('|'));
 }
 
-Findings findings_in(const Observations::Summary& summary) {
+Findings findings_in(const ObservationStore::Summary& summary) {
   Findings findings;
   for (const Tally& tally : summary.tallies) {
-    const std::optional<Would> would = from_text<Would>(tally.would);
+    const std::optional<PredictedDecision> would = from_text<PredictedDecision>(tally.would);
     if (!would) continue;  // a newer pawl's word
     findings.all.by_would[*would] += tally.requests;
     findings.all.near_duplicates += tally.near_duplicates;
     RouteFindings& route = findings.routes[tally.route];
-    if (*would == Would::dropped) continue;
+    if (*would == PredictedDecision::dropped) continue;
     const std::string caller = caller_in(tally.scope);
     Counts& counts = route.callers[caller];
     counts.by_would[*would] += tally.requests;
@@ -123,13 +127,14 @@ const std::array<Column, 9>& columns() {
       {"keyed", 7, [](const Counts& counts) { return counts.of(keyed); }},
       {"missing", 8,
        [](const Counts& counts) {
-         return counts.of(Would::key_missing) + counts.of(Would::unguarded);
+         return counts.of(PredictedDecision::key_missing) + counts.of(PredictedDecision::unguarded);
        }},
-      {"invalid", 8, [](const Counts& counts) { return counts.of(Would::key_invalid); }},
-      {"replay", 7, [](const Counts& counts) { return counts.of(Would::replay); }},
-      {"flight", 7, [](const Counts& counts) { return counts.of(Would::in_progress); }},
-      {"reused", 7, [](const Counts& counts) { return counts.of(Would::key_misuse); }},
-      {"unknown", 8, [](const Counts& counts) { return counts.of(Would::unknown); }},
+      {"invalid", 8,
+       [](const Counts& counts) { return counts.of(PredictedDecision::key_invalid); }},
+      {"replay", 7, [](const Counts& counts) { return counts.of(PredictedDecision::replay); }},
+      {"flight", 7, [](const Counts& counts) { return counts.of(PredictedDecision::in_progress); }},
+      {"reused", 7, [](const Counts& counts) { return counts.of(PredictedDecision::key_misuse); }},
+      {"unknown", 8, [](const Counts& counts) { return counts.of(PredictedDecision::unknown); }},
       {"near", 5, [](const Counts& counts) { return counts.near_duplicates; }},
   }};
   return all;
@@ -156,7 +161,7 @@ void append_caller(std::string& out, const std::string& scope, const Counts& cou
 }
 
 struct Line {
-  Would would;
+  PredictedDecision would;
   const char* text;
 };
 
@@ -167,9 +172,9 @@ void append_route(std::string& out, const std::string& name, const RouteFindings
   out += '\n';
   for (const auto& [caller, counts] : route.callers) append_caller(out, caller, counts);
   static constexpr std::array latest{
-      Line{Would::replay, "replay"}, Line{Would::in_progress, "in flight"},
-      Line{Would::key_misuse, "reused key"}, Line{Would::unknown, "unknown"},
-      Line{Would::expired, "expired key"}};
+      Line{PredictedDecision::replay, "replay"}, Line{PredictedDecision::in_progress, "in flight"},
+      Line{PredictedDecision::key_misuse, "reused key"},
+      Line{PredictedDecision::unknown, "unknown"}, Line{PredictedDecision::expired, "expired key"}};
   for (const Line& line : latest) {
     const auto found = route.latest.find(line.would);
     if (found == route.latest.end()) continue;
@@ -193,40 +198,43 @@ void append_list(std::string& out, const Counts& counts, Number sum, const char*
 void append_change(std::string& out, const Counts& all) {
   out += "\nWith mode = \"sync\":\n";
   static constexpr std::array saved_lines{
-      Line{Would::replay, "answered again from the store (replay)"},
-      Line{Would::in_progress, "told 409 while the first one was still running (flight)"},
-      Line{Would::unknown, "told 409 because nobody knew whether it had happened (unknown)"}};
+      Line{PredictedDecision::replay, "answered again from the store (replay)"},
+      Line{PredictedDecision::in_progress,
+           "answered 409 while the first one was still running (flight)"},
+      Line{PredictedDecision::unknown, "answered 409 because the outcome was unknown (unknown)"}};
   append_list(out, all, all.of(saved), "upstream calls would have been saved", saved_lines);
   static constexpr std::array refused_lines{
-      Line{Would::key_missing, "missing key (400)"},
-      Line{Would::key_invalid, "invalid key (400)"},
-      Line{Would::key_misuse, "key reused for another request (422)"},
-      Line{Would::expired, "key past its retention (410)"},
-      Line{Would::caller_unproven, "key of other credentials, no caller being chosen (409)"},
-      Line{Would::near_duplicate, "the same request under another key (409)"},
-      Line{Would::body_invalid, "body that is not what it says to be (400, 415)"},
-      Line{Would::body_too_large, "body over body_limit (413)"},
-      Line{Would::unauthenticated, "caller that is not known (401)"},
-      Line{Would::bad_request, "ambiguous credential (400)"}};
+      Line{PredictedDecision::key_missing, "missing key (400)"},
+      Line{PredictedDecision::key_invalid, "invalid key (400)"},
+      Line{PredictedDecision::key_misuse, "key reused for another request (422)"},
+      Line{PredictedDecision::expired, "key past its retention (410)"},
+      Line{PredictedDecision::caller_unproven,
+           "key of other credentials, no caller being chosen (409)"},
+      Line{PredictedDecision::near_duplicate, "the same request under another key (409)"},
+      Line{PredictedDecision::body_invalid, "body that is not what it says to be (400, 415)"},
+      Line{PredictedDecision::body_too_large, "body over body_limit (413)"},
+      Line{PredictedDecision::unauthenticated, "caller that is not known (401)"},
+      Line{PredictedDecision::bad_request, "ambiguous credential (400)"}};
   append_list(out, all, all.of(refused), "requests would have been refused", refused_lines);
   if (all.near_duplicates > 0) {
     out.append("  ").append(std::to_string(all.near_duplicates));
     out += " requests were the same as one just before, under another key (near)\n";
   }
-  if (all.of(Would::unguarded) > 0) {
-    out.append("  ").append(std::to_string(all.of(Would::unguarded)));
+  if (all.of(PredictedDecision::unguarded) > 0) {
+    out.append("  ").append(std::to_string(all.of(PredictedDecision::unguarded)));
     out += " requests without a key would have passed: key = \"optional\"\n";
   }
   if (all.of(not_judged) == 0) return;
   static constexpr std::array lost_lines{
-      Line{Would::dropped, "not recorded: the store was away, or too much came at once"},
-      Line{Would::not_read, "ended by the upstream before all of the body had come"}};
+      Line{PredictedDecision::dropped,
+           "not recorded: the store was unavailable, or too much came at once"},
+      Line{PredictedDecision::not_read, "ended by the upstream before all of the body had come"}};
   append_list(out, all, all.of(not_judged), "requests were forwarded and not judged", lost_lines);
 }
 
 std::string counts_json(const Counts& counts) {
   JsonObject by_would;
-  for (const auto& [would, name] : Names<Would>::table) {
+  for (const auto& [would, name] : Names<PredictedDecision>::table) {
     by_would.number(name, static_cast<std::int64_t>(counts.of(would)));
   }
   const auto number = [](Number value) { return static_cast<std::int64_t>(value); };
@@ -240,7 +248,7 @@ std::string counts_json(const Counts& counts) {
 
 }  // namespace
 
-std::string report_text(const Observations::Summary& summary) {
+std::string report_text(const ObservationStore::Summary& summary) {
   std::string out = "Observed from " + utc(summary.from, " ", "");
   out.append(" to ").append(utc(summary.until, " ", "")).append(" UTC\n");
   if (summary.tallies.empty()) {
@@ -252,7 +260,7 @@ std::string report_text(const Observations::Summary& summary) {
   return out;
 }
 
-std::string report_json(const Observations::Summary& summary) {
+std::string report_json(const ObservationStore::Summary& summary) {
   const Findings findings = findings_in(summary);
   std::string rows;
   for (const auto& [name, route] : findings.routes) {

@@ -3,13 +3,13 @@
 
 #include <string>
 
-#include "pawl/ports/observations.hpp"
+#include "src/ports/observation_store.hpp"
 
 namespace pawl::gateway {
 
 // At most 80 columns wide, except for names that are longer.
-std::string report_text(const Observations::Summary& summary);
+std::string report_text(const ObservationStore::Summary& summary);
 // One JSON object, with exact numbers.
-std::string report_json(const Observations::Summary& summary);
+std::string report_json(const ObservationStore::Summary& summary);
 
 }  // namespace pawl::gateway

@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "pawl/core/json.hpp"
+#include "pawl/types/json.hpp"
 
 namespace pawl::gateway {
 namespace {
@@ -25,8 +25,8 @@ Tally tally(std::string scope, std::string would, std::uint64_t requests,
   return one;
 }
 
-Observations::Summary a_day() {
-  Observations::Summary summary{.from = Instant{}, .until = Instant{} + 24h, .tallies = {}};
+ObservationStore::Summary a_day() {
+  ObservationStore::Summary summary{.from = Instant{}, .until = Instant{} + 24h, .tallies = {}};
   summary.tallies = {tally("caller:tenant-a", "created", 1'234'567),
                      tally("caller:tenant-a", "replay", 12),
                      tally("caller:tenant-a|route:payments", "key_misuse", 2),
@@ -61,7 +61,7 @@ TEST(ObserveReport, SaysWhatSyncWouldHaveChanged) {
   EXPECT_THAT(text, HasSubstr("With mode = \"sync\":\n"
                               "  15 upstream calls would have been saved\n"
                               "        12  answered again from the store (replay)\n"
-                              "         3  told 409 while the first one was still running "
+                              "         3  answered 409 while the first one was still running "
                               "(flight)\n"
                               "  36 requests would have been refused\n"
                               "        30  missing key (400)\n"
@@ -92,7 +92,7 @@ TEST(ObserveReport, HasExactNumbersInJson) {
 }
 
 TEST(ObserveReport, OfNothingSaysSo) {
-  const Observations::Summary nothing;
+  const ObservationStore::Summary nothing;
   EXPECT_THAT(report_text(nothing), HasSubstr("Nothing. Is there traffic"));
   EXPECT_TRUE(json::read(report_json(nothing)));
 }

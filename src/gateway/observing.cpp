@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "pawl/core/sha256.hpp"
 #include "src/adapters/http/forwarding.hpp"
 #include "src/adapters/http/syntax.hpp"
-#include "src/gateway/observer.hpp"
-#include "src/gateway/passage.hpp"
+#include "src/core/sha256.hpp"
+#include "src/gateway/client_context.hpp"
+#include "src/gateway/recorder.hpp"
 
 namespace pawl::gateway {
 namespace {
@@ -21,62 +21,61 @@ std::string digest_of(const Scope& scope, const Key& key, const FingerprintSecre
 // Gathers a request for the observer: whole as soon as its body is, else at its end.
 class Watch final : public http::PassWatch {
  public:
-  Watch(Observer& observer, const Clock& clock, Sighting sighting, std::size_t body_limit,
-        http::Charge& memory)
+  Watch(Recorder& observer, const Clock& clock, ObservedRequest observed, std::size_t body_limit,
+        Charge& memory)
       : observer_(observer),
         clock_(clock),
-        sighting_(std::move(sighting)),
+        observed_(std::move(observed)),
         body_limit_(body_limit),
         memory_(memory),
-        id_(sighting_.id),
-        owner_(sighting_.owner) {}
+        id_(observed_.id),
+        owner_(observed_.owner) {}
 
   void piece(std::string_view bytes) override {
     if (too_large_) return;
     too_large_ = bytes.size() > body_limit_ - seen_;
     seen_ += bytes.size();
-    const bool kept = !too_large_ && !sighting_.certain;
-    const bool fits =
-        kept && memory_.cover(http::charged_for(seen_, body_limit_), http::MemoryUse::new_work);
+    const bool kept = !too_large_ && !observed_.certain;
+    const bool fits = kept && memory_.cover(charged_for(seen_, body_limit_), MemoryUse::new_work);
     if (fits) {
-      sighting_.body.append(bytes);
+      observed_.body.append(bytes);
       return;
     }
-    if (kept) sighting_.certain = Would::dropped;  // no memory to look at it
-    sighting_.body = std::string();
-    memory_.resize(0, http::MemoryUse::new_work);
+    if (kept) observed_.certain = PredictedDecision::dropped;  // no memory to look at it
+    observed_.body = std::string();
+    memory_.resize(0, MemoryUse::new_work);
   }
 
   void whole() override {
-    if (too_large_) sighting_.certain = Would::body_too_large;
+    if (too_large_) observed_.certain = PredictedDecision::body_too_large;
     tell();
   }
 
   void ended(const Outcome& outcome) override {
     if (!told_) {
-      sighting_.certain = Would::not_read;
+      observed_.certain = PredictedDecision::not_read;
       tell();
     }
     if (!std::exchange(taken_, false)) return;
-    observer_.ended(Ending{id_, owner_, clock_.now(), outcome});
+    observer_.ended(ObservedOutcome{id_, owner_, clock_.now(), outcome});
   }
 
  private:
   void tell() {
     if (told_) return;
     told_ = true;
-    sighting_.at = clock_.now();
-    const bool judged = !sighting_.certain;
-    const bool kept = observer_.saw(std::move(sighting_));  // from here on it counts the bytes
-    memory_.resize(0, http::MemoryUse::new_work);
+    observed_.at = clock_.now();
+    const bool judged = !observed_.certain;
+    const bool kept = observer_.saw(std::move(observed_));  // from here on it counts the bytes
+    memory_.resize(0, MemoryUse::new_work);
     taken_ = kept && judged;
   }
 
-  Observer& observer_;
+  Recorder& observer_;
   const Clock& clock_;
-  Sighting sighting_;
+  ObservedRequest observed_;
   const std::size_t body_limit_;
-  http::Charge& memory_;
+  Charge& memory_;
   const ObservedKey id_;
   const Owner owner_;
   std::size_t seen_ = 0;  // of the body
@@ -87,35 +86,35 @@ class Watch final : public http::PassWatch {
 
 }  // namespace
 
-Task<void> Gateway::observe(Passage& passage) {
-  const http::RequestHead& head = passage.request.head;
-  Sighting sighting;
-  sighting.route = &passage.route;
-  sighting.owner = entropy_.new_owner();
+Task<void> Gateway::observe(ClientContext& context) {
+  const http::RequestHead& head = context.request.head;
+  ObservedRequest observed;
+  observed.route = &context.route;
+  observed.owner = entropy_.new_owner();
   const bool has_key = http::find(head.fields, "Idempotency-Key").has_value();
-  const std::optional<ProblemDetails> trouble = identify(passage);
-  if (trouble) sighting.certain = would_of(trouble->problem);
-  const bool needs_none = passage.policy.key == KeyRequirement::optional && !has_key;
-  if (needs_none) sighting.certain = Would::unguarded;
-  sighting.id.scope =
-      passage.scope.text.empty() ? std::string(Observer::nobody) : passage.scope.text;
-  if (!passage.key.text.empty()) {
-    sighting.id.key = digest_of(passage.scope, passage.key, shared_.config.fingerprint_secrets);
+  const std::optional<ProblemDetails> trouble = identify(context);
+  if (trouble) observed.certain = predicted_for(trouble->problem);
+  const bool needs_none = context.policy.key == KeyRequirement::optional && !has_key;
+  if (needs_none) observed.certain = PredictedDecision::unguarded;
+  observed.id.scope =
+      context.scope.text.empty() ? std::string(Recorder::nobody) : context.scope.text;
+  if (!context.key.text.empty()) {
+    observed.id.key = digest_of(context.scope, context.key, shared_.config.fingerprint_secrets);
   }
-  sighting.key_name = passage.line.key;
-  sighting.client = passage.client;
-  sighting.credentials = passage.credentials;
-  sighting.method = head.method;
-  sighting.path = head.path;
-  sighting.query = head.query;
-  sighting.content_type = http::find(head.fields, "Content-Type").value_or("");
-  if (!sighting.certain &&
+  observed.key_name = context.line.key;
+  observed.client = context.client;
+  observed.credentials = context.credentials;
+  observed.method = head.method;
+  observed.path = head.path;
+  observed.query = head.query;
+  observed.content_type = http::find(head.fields, "Content-Type").value_or("");
+  if (!observed.certain &&
       head.framing == http::Framing::length) {  // grown, it would be held twice
-    sighting.body.reserve(std::min<std::size_t>(head.length, passage.policy.body_limit));
+    observed.body.reserve(std::min<std::size_t>(head.length, context.route.policy.body_limit));
   }
-  Watch watch(*shared_.observer, clock_, std::move(sighting), passage.policy.body_limit,
-              passage.memory);
-  co_await pass(passage, &watch);
+  Watch watch(*shared_.observer, clock_, std::move(observed), context.route.policy.body_limit,
+              context.memory);
+  co_await pass(context, &watch);
 }
 
 }  // namespace pawl::gateway

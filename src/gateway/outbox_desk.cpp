@@ -40,10 +40,11 @@ Task<Expected<OutboxClaimed, std::string>> OutboxDesk::claim(OutboxClaim claim) 
 }
 
 Task<OutboxDesk::Changed> OutboxDesk::change(std::string id, OutboxAction action,
-                                             OutboxAuthor author, OutboxStore::Judge judge) {
+                                             OutboxAuthor author,
+                                             OutboxStore::Transition transition) {
   std::function<Changed()> what = [this, id = std::move(id), action, author = std::move(author),
-                                   judge = std::move(judge)] {
-    return store_.change(id, action, author, judge);
+                                   transition = std::move(transition)] {
+    return store_.change(id, action, author, transition);
   };
   co_return co_await ask(thread_, std::move(what));
 }

@@ -9,8 +9,8 @@
 #include <functional>
 #include <memory>
 
-#include "pawl/ports/outbox.hpp"
-#include "pawl/ports/task.hpp"
+#include "src/ports/outbox_store.hpp"
+#include "src/ports/task.hpp"
 
 namespace pawl::gateway {
 
@@ -28,10 +28,10 @@ class OutboxDesk {
   using Mine = Expected<bool, std::string>;
   Task<Mine> write(OutboxWrite write);
 
-  // See OutboxStore::change. `judge` is called on the desk's thread.
+  // See OutboxStore::change. `transition` is called on the desk's thread.
   using Changed = Expected<OutboxRow, std::string>;
   Task<Changed> change(std::string id, OutboxAction action, OutboxAuthor author,
-                       OutboxStore::Judge judge);
+                       OutboxStore::Transition transition);
 
   struct Counts {
     Instant now{};

@@ -14,7 +14,7 @@ namespace {
 
 namespace net = boost::asio;
 using namespace std::chrono_literals;
-using reconcile::Heard;
+using reconcile::LookupResult;
 
 constexpr Duration look_every = 1s;
 constexpr Duration beyond_timeout = 30s;  // for what comes before and after the question itself
@@ -93,7 +93,7 @@ Task<void> OutboxReconciler::look_at(const config::Destination& to, const config
                     claimed->now,
                     world_.clock.now(),
                     {},
-                    Heard::nothing,
+                    LookupResult::nothing,
                     claimed->now};
     // Whoever sent it last has ended by now: a row is not due before its lease is over.
     if (!inquiry.row.doubted_at) inquiry.row.doubted_at = claimed->now;
@@ -112,8 +112,10 @@ Task<void> OutboxReconciler::inquire(Inquiry inquiry) {
 // Only of the source that its destination names. A refusal of an earlier call is none of the last.
 Task<bool> OutboxReconciler::settle_by_event(Inquiry& inquiry) {
   const OutboxRow& row = inquiry.row;
-  const std::function find = [&](Cases& cases) { return cases.events_of(row.derived_key); };
-  const Cases::Result<std::vector<WebhookEvent>> events =
+  const std::function find = [&](ReconciliationStore& cases) {
+    return cases.events_of(row.derived_key);
+  };
+  const ReconciliationStore::Result<std::vector<WebhookEvent>> events =
       co_await world_.cases.ask<std::vector<WebhookEvent>>(find);
   if (!events || !config::speaks_for(inquiry.source, row.scope.text)) co_return false;
   std::vector<WebhookEvent> told;
@@ -140,8 +142,8 @@ Task<bool> OutboxReconciler::settle_by_event(Inquiry& inquiry) {
   const bool settled = co_await settle(inquiry, std::move(next), std::move(reason));
   if (!settled) co_return false;
   const std::string as = "resolved";
-  const std::function mark = [&](Cases& cases) { return cases.applied(event, as); };
-  const Cases::Result<Done> marked = co_await world_.cases.ask<Done>(mark);
+  const std::function mark = [&](ReconciliationStore& cases) { return cases.applied(event, as); };
+  const ReconciliationStore::Result<Done> marked = co_await world_.cases.ask<Done>(mark);
   if (!marked) trouble(marked.error());
   co_return true;
 }
@@ -177,14 +179,14 @@ Task<bool> OutboxReconciler::settle_by_asking(Inquiry& inquiry) {
   const auto* answer = std::get_if<Answered>(&outcome);
   if (answer == nullptr) co_return false;
   const int status = answer->response.status;
-  const reconcile::Judgement judgement =
-      reconcile::judge(inquiry.source.rules, answer->response, subject, SettleOptions{});
+  const reconcile::SourceAnswer judgement =
+      reconcile::interpret_answer(inquiry.source.rules, answer->response, subject, SettleOptions{});
   if (const auto* found = std::get_if<reconcile::Found>(&judgement)) {
     const bool happened = found->happened;
     const Instant quiet = *row.doubted_at + inquiry.source.patience.visibility_window;
     if (!happened && inquiry.asked_at < quiet) {
       inquiry.heard = "a refusal that may be an earlier call's";
-      inquiry.kind = Heard::still;
+      inquiry.kind = LookupResult::still;
       co_return false;
     }
     OutboxRow next =
@@ -195,10 +197,10 @@ Task<bool> OutboxReconciler::settle_by_asking(Inquiry& inquiry) {
   }
   if (const auto* still = std::get_if<reconcile::Still>(&judgement)) {
     inquiry.heard = still->why;
-    inquiry.kind = status >= 500 ? Heard::nothing : Heard::still;
+    inquiry.kind = status >= 500 ? LookupResult::nothing : LookupResult::still;
   } else {
     inquiry.heard = "answered " + std::to_string(status) + ": never seen";
-    inquiry.kind = Heard::absent;
+    inquiry.kind = LookupResult::absent;
   }
   co_return false;
 }
@@ -208,14 +210,14 @@ Task<bool> OutboxReconciler::settle_by_asking(Inquiry& inquiry) {
 Task<bool> OutboxReconciler::settle(const Inquiry& inquiry, OutboxRow next, std::string reason) {
   const OutboxRow wanted = next;
   const std::string owner = inquiry.row.owner;
-  OutboxStore::Judge judge = [wanted, owner](const OutboxRow& there,
-                                             Instant) -> Expected<OutboxRow, std::string> {
+  OutboxStore::Transition transition =
+      [wanted, owner](const OutboxRow& there, Instant) -> Expected<OutboxRow, std::string> {
     if (there.owner == owner && there.status == OutboxStatus::unknown) return wanted;
-    return Unexpected{std::string("somebody else had settled the row")};
+    return Unexpected{std::string("lost a race: a concurrent update had settled the row")};
   };
   OutboxAuthor author{"reconciler", inquiry.source.name + ": " + reason};
   const OutboxDesk::Changed changed = co_await world_.outbox.change(
-      inquiry.row.id, OutboxAction::resolve, std::move(author), std::move(judge));
+      inquiry.row.id, OutboxAction::resolve, std::move(author), std::move(transition));
   if (!changed) {
     trouble(changed.error());
     co_return false;
@@ -249,12 +251,13 @@ Task<void> OutboxReconciler::go_on(Inquiry& inquiry) {
   if (step.what == What::give_up) step.next_at = now(inquiry) + patience.backoff_max;
   if (step.what == What::give_up && inquiry.row.asked == patience.max_attempts) {
     world_.metrics.reconciled("dead");
-    world_.log.say("error", "outbox: nobody can say what became of row " + inquiry.row.id + ": " +
-                                inquiry.heard + "; see pawl outbox show");
+    world_.log.say("error", "outbox: the outcome of row " + inquiry.row.id +
+                                " is still unknown after max_attempts: " + inquiry.heard +
+                                "; see pawl outbox show");
   }
-  world_.metrics.reconciled(inquiry.kind == Heard::absent  ? "absent"
-                            : inquiry.kind == Heard::still ? "pending"
-                                                           : "failed");
+  world_.metrics.reconciled(inquiry.kind == LookupResult::absent  ? "absent"
+                            : inquiry.kind == LookupResult::still ? "pending"
+                                                                  : "failed");
   OutboxWrite write{inquiry.row, false};
   write.next.absent = step.absent;
   write.next.locked_until.reset();

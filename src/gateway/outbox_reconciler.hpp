@@ -14,15 +14,15 @@
 #include <memory>
 #include <string>
 
-#include "pawl/ports/clock.hpp"
-#include "pawl/ports/entropy.hpp"
 #include "src/adapters/http/upstream_call.hpp"
 #include "src/config/config.hpp"
 #include "src/gateway/case_desk.hpp"
-#include "src/gateway/metrics.hpp"
 #include "src/gateway/outbox_desk.hpp"
-#include "src/gateway/outbox_metrics.hpp"
 #include "src/gateway/request_log.hpp"
+#include "src/ports/clock.hpp"
+#include "src/ports/entropy.hpp"
+#include "src/ports/gateway_metrics.hpp"
+#include "src/ports/outbox_metrics.hpp"
 #include "src/reconcile/schedule.hpp"
 
 namespace pawl::gateway {
@@ -58,7 +58,7 @@ class OutboxReconciler {
     Instant claimed_at{};
     BootTime here{};
     std::string heard;
-    reconcile::Heard kind = reconcile::Heard::nothing;
+    reconcile::LookupResult kind = reconcile::LookupResult::nothing;
     Instant asked_at{};
   };
 

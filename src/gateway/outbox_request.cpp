@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "pawl/core/sha256.hpp"
 #include "src/adapters/http/forwarding.hpp"
 #include "src/adapters/http/syntax.hpp"
+#include "src/core/sha256.hpp"
 
 namespace pawl::gateway {
 namespace {

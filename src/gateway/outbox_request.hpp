@@ -4,9 +4,9 @@
 #include <functional>
 #include <string>
 
-#include "pawl/core/outbox.hpp"
 #include "src/adapters/http/upstream_call.hpp"
 #include "src/config/config.hpp"
+#include "src/core/outbox.hpp"
 
 namespace pawl::gateway {
 

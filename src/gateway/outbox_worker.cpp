@@ -6,7 +6,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "pawl/core/json.hpp"
+#include "pawl/types/json.hpp"
 #include "src/gateway/outbox_request.hpp"
 
 namespace pawl::gateway {
@@ -29,14 +29,15 @@ http::UpstreamAddress address_of(const config::UpstreamUrl& url) {
 
 }  // namespace
 
-OutboxWorker::Lane::Lane(const config::Destination& destination, http::Deadlines& deadlines)
+OutboxWorker::DestinationQueue::DestinationQueue(const config::Destination& destination,
+                                                 http::Deadlines& deadlines)
     : to(destination), pool(address_of(destination.url), deadlines) {}
 
 // Asked with the connection open and nothing written: makes it durable that from here on a byte may
 // have gone out.
 class OutboxWorker::Gate final : public SendGate {
  public:
-  Gate(OutboxWorker& worker, const Lane& lane, const OutboxRow& claimed, Sight sight,
+  Gate(OutboxWorker& worker, const DestinationQueue& lane, const OutboxRow& claimed, Sight sight,
        BootTime deadline)
       : sent(claimed),
         worker_(worker),
@@ -79,7 +80,7 @@ class OutboxWorker::Gate final : public SendGate {
   }
 
   OutboxWorker& worker_;
-  const Lane& lane_;
+  const DestinationQueue& lane_;
   const OutboxRow& claimed_;
   const Sight sight_;
   const BootTime deadline_;
@@ -127,14 +128,14 @@ Task<void> OutboxWorker::run() {
 }
 
 Task<void> OutboxWorker::look() {
-  for (Lane& lane : lanes_) {
+  for (DestinationQueue& lane : lanes_) {
     if (stopped_) co_return;
     co_await look_at(lane);
     lane.pool.prune();
   }
 }
 
-Task<void> OutboxWorker::look_at(Lane& lane) {
+Task<void> OutboxWorker::look_at(DestinationQueue& lane) {
   const bool probing = lane.breaker.open();
   std::size_t room = lane.to.concurrency - lane.active;
   if (probing) room = lane.active == 0 && lane.breaker.lets_through(world_.clock.now()) ? 1 : 0;
@@ -155,7 +156,7 @@ Task<void> OutboxWorker::look_at(Lane& lane) {
   }
 }
 
-Task<void> OutboxWorker::deliver(Lane& lane, OutboxRow claimed, Sight sight) {
+Task<void> OutboxWorker::deliver(DestinationQueue& lane, OutboxRow claimed, Sight sight) {
   const std::string why_not = unsendable(claimed);
   std::optional<OutboxRow> instead = parked(claimed, lane.to.rules, at(sight));
   if (!instead && !why_not.empty()) {
@@ -180,7 +181,7 @@ Task<void> OutboxWorker::deliver(Lane& lane, OutboxRow claimed, Sight sight) {
   }
 }
 
-Task<bool> OutboxWorker::send(Lane& lane, const OutboxRow& claimed, Sight sight) {
+Task<bool> OutboxWorker::send(DestinationQueue& lane, const OutboxRow& claimed, Sight sight) {
   const BootTime deadline = world_.clock.now() + lane.to.rules.timeout;
   OutboxRequest request(claimed, lane.to, lane.pool.authority(),
                         [this, sight] { return at(sight); });
@@ -211,7 +212,7 @@ Task<bool> OutboxWorker::record(OutboxRow next) {
   }
 }
 
-void OutboxWorker::note_outcome(Lane& lane, const Outcome& outcome) {
+void OutboxWorker::note_outcome(DestinationQueue& lane, const Outcome& outcome) {
   const bool was_open = lane.breaker.open();
   if (is_trouble(outcome)) {
     lane.breaker.failed(world_.clock.now());
@@ -225,7 +226,7 @@ void OutboxWorker::note_outcome(Lane& lane, const Outcome& outcome) {
   world_.metrics.outbox_breaker(lane.to.name, is_open);
   world_.log.say(is_open ? "warning" : "info",
                  "outbox: destination " + lane.to.name +
-                     (is_open ? " is in trouble: one call at a time" : " is back"));
+                     (is_open ? " is degraded: one call at a time" : " has recovered"));
   if (!is_open) wake();
 }
 
@@ -233,7 +234,7 @@ void OutboxWorker::note_store(const std::string& trouble) {
   if (trouble == store_trouble_) return;
   store_trouble_ = trouble;
   if (trouble.empty()) {
-    world_.log.say("info", "outbox: the store is back");
+    world_.log.say("info", "outbox: the store has recovered");
   } else {
     world_.log.say("error", "outbox: store: " + trouble);
   }
@@ -263,7 +264,7 @@ Task<void> OutboxWorker::count() {
   std::map<std::string, std::uint64_t> strangers;
   for (const OutboxCount& count : found->counts) {
     const bool known = std::ranges::any_of(
-        lanes_, [&](const Lane& lane) { return lane.to.name == count.destination; });
+        lanes_, [&](const DestinationQueue& lane) { return lane.to.name == count.destination; });
     if (!known) strangers[count.destination] += count.rows;
     const double age = std::chrono::duration<double>(found->now - count.oldest).count();
     depths.push_back({known ? count.destination : std::string(nobodys), count.status,

@@ -3,7 +3,7 @@
 //
 // Any number of workers on any number of nodes at once: a claim's owner token keeps them apart. A
 // worker that dies leaves a lease behind; whoever claims the row after that knows from what is
-// stored whether it may have been sent. The rules are in pawl/core/outbox.hpp.
+// stored whether it may have been sent. The rules are in src/core/outbox.hpp.
 #pragma once
 
 #include <atomic>
@@ -14,14 +14,14 @@
 #include <string>
 #include <vector>
 
-#include "pawl/ports/clock.hpp"
-#include "pawl/ports/entropy.hpp"
 #include "src/adapters/http/upstream_call.hpp"
+#include "src/boundary/breaker.hpp"
 #include "src/config/config.hpp"
-#include "src/gateway/breaker.hpp"
 #include "src/gateway/outbox_desk.hpp"
-#include "src/gateway/outbox_metrics.hpp"
 #include "src/gateway/request_log.hpp"
+#include "src/ports/clock.hpp"
+#include "src/ports/entropy.hpp"
+#include "src/ports/outbox_metrics.hpp"
 
 namespace pawl::gateway {
 
@@ -56,8 +56,8 @@ class OutboxWorker {
 
  private:
   // A destination, as this worker sees it.
-  struct Lane {
-    Lane(const config::Destination& destination, http::Deadlines& deadlines);
+  struct DestinationQueue {
+    DestinationQueue(const config::Destination& destination, http::Deadlines& deadlines);
     const config::Destination& to;
     http::UpstreamPool pool;
     Breaker breaker;
@@ -73,13 +73,13 @@ class OutboxWorker {
   class Gate;
 
   Task<void> look();
-  Task<void> look_at(Lane& lane);
-  Task<void> deliver(Lane& lane, OutboxRow claimed, Sight sight);
+  Task<void> look_at(DestinationQueue& lane);
+  Task<void> deliver(DestinationQueue& lane, OutboxRow claimed, Sight sight);
   // False: another owner has the row.
-  Task<bool> send(Lane& lane, const OutboxRow& claimed, Sight sight);
+  Task<bool> send(DestinationQueue& lane, const OutboxRow& claimed, Sight sight);
   // Keeps trying for as long as the store is away: what is known must not be lost.
   Task<bool> record(OutboxRow next);
-  void note_outcome(Lane& lane, const Outcome& outcome);
+  void note_outcome(DestinationQueue& lane, const Outcome& outcome);
   void note_store(const std::string& trouble);
   void write_log(const OutboxRow& row, const Outcome* outcome, Duration took);
   [[nodiscard]] Instant at(Sight sight) const {
@@ -91,7 +91,7 @@ class OutboxWorker {
   OutboxWorld world_;
   boost::asio::any_io_executor executor_;
   OutboxDesk desk_;
-  std::list<Lane> lanes_;
+  std::list<DestinationQueue> lanes_;
   boost::asio::steady_timer idle_;
   std::map<std::string, std::uint64_t> strangers_;  // rows of destinations that are not configured
   std::string store_trouble_;

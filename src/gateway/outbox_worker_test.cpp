@@ -12,9 +12,9 @@
 
 #include "src/adapters/os/random.hpp"
 #include "src/adapters/os/system_clock.hpp"
-#include "src/adapters/sqlite/outbox.hpp"
+#include "src/adapters/sqlite/outbox_store.hpp"
 #include "src/adapters/sqlite/test_support.hpp"
-#include "testing/upstream_server.hpp"
+#include "tests/support/upstream_server.hpp"
 
 namespace pawl::gateway {
 namespace {
@@ -68,8 +68,9 @@ class SlowOutbox final : public OutboxStore {
     return inner_.find(id);
   }
   Expected<OutboxRow, std::string> change(const std::string& id, OutboxAction action,
-                                          const OutboxAuthor& author, const Judge& judge) override {
-    return inner_.change(id, action, author, judge);
+                                          const OutboxAuthor& author,
+                                          const Transition& transition) override {
+    return inner_.change(id, action, author, transition);
   }
   Expected<Instant, std::string> time() override { return inner_.time(); }
   void disconnect() override { inner_.disconnect(); }
@@ -107,8 +108,9 @@ class FaultyOutbox final : public OutboxStore {
     return inner_.find(id);
   }
   Expected<OutboxRow, std::string> change(const std::string& id, OutboxAction action,
-                                          const OutboxAuthor& author, const Judge& judge) override {
-    return inner_.change(id, action, author, judge);
+                                          const OutboxAuthor& author,
+                                          const Transition& transition) override {
+    return inner_.change(id, action, author, transition);
   }
   Expected<Instant, std::string> time() override { return inner_.time(); }
   void disconnect() override { inner_.disconnect(); }

@@ -1,12 +1,12 @@
 // What the gateway itself answers on the public listener: everything below /_pawl/.
 #include <algorithm>
 
-#include "pawl/core/half_done.hpp"
-#include "src/gateway/key_document.hpp"
+#include "src/core/half_done.hpp"
+#include "src/gateway/client_context.hpp"
 #include "src/gateway/key_path.hpp"
 #include "src/gateway/openapi.hpp"
-#include "src/gateway/passage.hpp"
 #include "src/gateway/policy_document.hpp"
+#include "src/operator/key_document.hpp"
 
 namespace pawl::gateway {
 namespace {
@@ -34,10 +34,10 @@ std::optional<std::string> query_value(std::string_view query, std::string_view 
 
 }  // namespace
 
-Task<void> Gateway::answer_own(Passage& passage) {
-  http::ClientRequest& request = passage.request;
+Task<void> Gateway::answer_own(ClientContext& context) {
+  http::ClientRequest& request = context.request;
   const std::string_view path = request.head.path;
-  passage.line.route = "pawl";
+  context.line.route = "pawl";
   Response response;
   if (request.head.method != "GET" && request.head.method != "HEAD") {
     response = plain_problem(405, "Method Not Allowed");
@@ -51,12 +51,12 @@ Task<void> Gateway::answer_own(Passage& passage) {
     response.headers = {{"Content-Type", "application/json"}};
     response.body = openapi_document;
   } else if (path.starts_with(keys_path) && path.size() > keys_path.size()) {
-    response = co_await key_state(passage, path.substr(keys_path.size()));
+    response = co_await key_state(context, path.substr(keys_path.size()));
   } else {
     response = plain_problem(404, "Not Found");
   }
-  name_answer(passage, response);
-  co_await deliver(passage, std::move(response));
+  name_answer(context, response);
+  co_await deliver(context, std::move(response));
 }
 
 // Never "no such key" of one that the store may have forgotten: whoever asks may be about to pay.
@@ -69,10 +69,10 @@ Response Gateway::no_such_key(const Key& key) const {
                        "does not say that it was never used. Look the operation up.");
 }
 
-Task<Response> Gateway::key_state(Passage& passage, std::string_view escaped_key) {
-  const http::RequestHead& head = passage.request.head;
-  const Expected<std::string, ProblemDetails> caller = caller_of(passage);
-  if (!caller) co_return problem(passage, caller.error());
+Task<Response> Gateway::key_state(ClientContext& context, std::string_view escaped_key) {
+  const http::RequestHead& head = context.request.head;
+  const Expected<std::string, ProblemDetails> caller = caller_of(context);
+  if (!caller) co_return boundary_.problem(context, caller.error());
   const std::optional<std::string> route_name = query_value(head.query, "route");
   const config::Route* route = &shared_.routes.fallback();
   if (route_name) route = shared_.routes.named(*route_name);
@@ -82,7 +82,7 @@ Task<Response> Gateway::key_state(Passage& passage, std::string_view escaped_key
   const std::optional<std::string> api = query_value(head.query, "api");
   if (api && *api != "true") {
     ProblemDetails wrong{Problem::bad_request, "api must be true, or left out.", {}, {}};
-    co_return problem(passage, std::move(wrong));
+    co_return boundary_.problem(context, std::move(wrong));
   }
   if (api) {
     if (std::optional<Response> refusal = refuse_caller(*caller)) co_return std::move(*refusal);
@@ -91,21 +91,21 @@ Task<Response> Gateway::key_state(Passage& passage, std::string_view escaped_key
   }
   const Key key{unescaped(escaped_key)};
   if (!could_be_key(key)) co_return plain_problem(404, "No such key");
-  passage.scope = scope;
-  passage.line.key = log_name(scope, key);
-  passage.scope = scope;
-  passage.key = key;
-  note_credentials(passage);
+  context.scope = scope;
+  context.line.key = log_name(scope, key);
+  context.scope = scope;
+  context.key = key;
+  note_credentials(context);
   if (!shared_.limits.may_look_up(scope, per_second, clock_.now())) {
     ProblemDetails limited{Problem::rate_limited, "", {}, std::chrono::seconds(1)};
-    co_return problem(passage, std::move(limited));
+    co_return boundary_.problem(context, std::move(limited));
   }
-  const bool has_room = co_await admit(passage, 0);
-  if (!has_room) co_return overloaded(passage);
+  const bool has_room = co_await boundary_.make_room(context, 0);
+  if (!has_room) co_return boundary_.overloaded(context);
   const StoreResult<std::optional<Record>> found = co_await store_.find(scope, key);
   if (!found) {
     ProblemDetails away{Problem::store_unavailable, "", {}, Breaker::retry_after};
-    co_return problem(passage, std::move(away));
+    co_return boundary_.problem(context, std::move(away));
   }
   if (!*found) co_return no_such_key(key);
   const Record& record = **found;
@@ -117,14 +117,14 @@ Task<Response> Gateway::key_state(Passage& passage, std::string_view escaped_key
       finished && engine_.time().known() && engine_.time().at(clock_.now()) >= record.expires_at;
   if (status == Status::expired || (over && record.policy.expired == WhenExpired::tombstone)) {
     ProblemDetails expired{Problem::key_expired, "", {}, {}};
-    co_return problem(passage, std::move(expired));
+    co_return boundary_.problem(context, std::move(expired));
   }
   if (over) co_return no_such_key(key);
   Response response;
   response.status = 200;
   response.headers = {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}};
   const bool proven =
-      passage.credentials.empty() || record.policy.credentials == passage.credentials;
+      context.credentials.empty() || record.policy.credentials == context.credentials;
   response.body = key_document(record, proven ? Tell::everything : Tell::status);
   co_return response;
 }

@@ -1,6 +1,6 @@
 #include "src/gateway/policy_document.hpp"
 
-#include "src/gateway/json_object.hpp"
+#include "src/core/json_writer.hpp"
 
 namespace pawl::gateway {
 namespace {
@@ -33,10 +33,10 @@ std::string pointers(const std::vector<json::Pointer>& list) {
 std::string service_answers(const Policy& policy) {
   const char* const refusal = policy.on_refusal == OnRefusal::release
                                   ? "not executed: the next request with the key executes"
-                                  : "unknown: held until somebody finds out";
+                                  : "unknown: held until it is resolved";
   std::string error;
   switch (policy.on_server_error) {
-    case OnServerError::hold: error = "unknown: held until somebody finds out"; break;
+    case OnServerError::hold: error = "unknown: held until it is resolved"; break;
     case OnServerError::store: error = "stored and replayed"; break;
     case OnServerError::retry:
       error = "not executed: the next request with the key executes; 502 and 504: unknown";
@@ -46,14 +46,14 @@ std::string service_answers(const Policy& policy) {
   JsonObject said;
   said.text("not-executed", "the next request with the key executes")
       .text("executed", "stored and replayed")
-      .text("unknown", "held until somebody finds out");
+      .text("unknown", "held until it is resolved");
   return JsonObject()
       .raw("Pawl-Outcome", said.done())
       .text("401, 408, 421, 425, 429, 503 with Retry-After", refusal)
       .text("5xx", error)
       .text("any other", "stored and replayed")
       .text("none", policy.transactional ? "what the service committed; else not executed"
-                                         : "unknown: held until somebody finds out")
+                                         : "unknown: held until it is resolved")
       .done();
 }
 

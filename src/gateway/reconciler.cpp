@@ -6,8 +6,8 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "pawl/core/given_up.hpp"
-#include "pawl/core/overloaded.hpp"
+#include "src/core/given_up.hpp"
+#include "src/core/overloaded.hpp"
 #include "src/gateway/question.hpp"
 #include "src/reconcile/derived_key.hpp"
 #include "src/reconcile/late.hpp"
@@ -17,7 +17,7 @@ namespace {
 
 namespace net = boost::asio;
 using namespace std::chrono_literals;
-using reconcile::Heard;
+using reconcile::LookupResult;
 
 constexpr std::size_t active_max = 16;
 constexpr std::size_t rows_max = 100;
@@ -38,7 +38,7 @@ bool is_of_library(const Record& record) { return record.scope.text.starts_with(
 
 }  // namespace
 
-Reconciler::Reconciler(Shared& shared, Engine& engine, Store& store, CaseDesk& desk,
+Reconciler::Reconciler(NodeServices& shared, Engine& engine, Store& store, CaseDesk& desk,
                        http::Deadlines& deadlines, Clock& clock, Entropy& entropy,
                        net::any_io_executor executor)
     : shared_(shared),
@@ -149,7 +149,7 @@ Task<void> Reconciler::work_on(Record record) {
   inquiry.source = source_of(record);
   inquiry.subject = reconcile::derived_key(record.scope, record.key);
   inquiry.asked_at = now();
-  Cases::Taking taking;
+  ReconciliationStore::CaseClaim taking;
   taking.id = CaseId{record.scope, record.key, record.fence};
   taking.subject = inquiry.subject;
   taking.resource =
@@ -159,8 +159,9 @@ Task<void> Reconciler::work_on(Record record) {
   taking.now = inquiry.asked_at;
   const Duration timeout = inquiry.source == nullptr ? Duration{0} : inquiry.source->timeout;
   taking.until = taking.now + timeout + beyond_timeout;
-  const std::function take = [&](Cases& cases) { return cases.take(taking); };
-  Cases::Result<std::optional<Case>> taken = co_await desk_.ask<std::optional<Case>>(take);
+  const std::function take = [&](ReconciliationStore& cases) { return cases.take(taking); };
+  ReconciliationStore::Result<std::optional<Case>> taken =
+      co_await desk_.ask<std::optional<Case>>(take);
   if (!taken) {
     trouble(taken.error());
   } else if (!*taken) {
@@ -180,15 +181,21 @@ Task<void> Reconciler::work_on(Record record) {
 // A service with the library in it has a source of its own, and asks by itself.
 Task<bool> Reconciler::is_left_to_others(const Record& record) {
   if (!is_of_library(record)) co_return false;
-  const std::function find = [&](Cases& cases) { return cases.find(record.scope, record.key); };
-  const Cases::Result<std::optional<Case>> found = co_await desk_.ask<std::optional<Case>>(find);
+  const std::function find = [&](ReconciliationStore& cases) {
+    return cases.find(record.scope, record.key);
+  };
+  const ReconciliationStore::Result<std::optional<Case>> found =
+      co_await desk_.ask<std::optional<Case>>(find);
   co_return found&&* found && (*found)->id.fence == record.fence && !(*found)->source.empty();
 }
 
 // Somebody else is at it, or nobody will be any more: it must not hide those behind it.
 Task<void> Reconciler::skip(const Record& record) {
-  const std::function find = [&](Cases& cases) { return cases.find(record.scope, record.key); };
-  const Cases::Result<std::optional<Case>> found = co_await desk_.ask<std::optional<Case>>(find);
+  const std::function find = [&](ReconciliationStore& cases) {
+    return cases.find(record.scope, record.key);
+  };
+  const ReconciliationStore::Result<std::optional<Case>> found =
+      co_await desk_.ask<std::optional<Case>>(find);
   if (!found || !*found) co_return;
   const Case& about = **found;
   const Instant later = about.state == CaseState::dead ? now() + look_at_dead_every : about.next_at;
@@ -205,17 +212,17 @@ Task<void> Reconciler::inquire(Inquiry& inquiry) {
   const bool late = co_await settle_by_late_answer(inquiry);
   if (late) co_return;
   std::string heard;
-  Heard kind = Heard::nothing;
+  LookupResult kind = LookupResult::nothing;
   const bool settled = co_await settle_by_asking(inquiry, heard, kind);
   if (!settled) co_await go_on(inquiry, kind, heard);
 }
 
 Task<bool> Reconciler::settle_by_late_answer(const Inquiry& inquiry) {
   const Record& record = inquiry.record;
-  const std::function find = [&](Cases& cases) {
+  const std::function find = [&](ReconciliationStore& cases) {
     return cases.evidence_of(record.scope, record.key);
   };
-  const Cases::Result<std::vector<LateEvidence>> evidence =
+  const ReconciliationStore::Result<std::vector<LateEvidence>> evidence =
       co_await desk_.ask<std::vector<LateEvidence>>(find);
   if (!evidence) {
     trouble(evidence.error());
@@ -238,7 +245,7 @@ Task<bool> Reconciler::settle_by_late_answer(const Inquiry& inquiry) {
 }
 
 // What follows from an answer that completes nothing.
-Task<void> Reconciler::go_on(const Inquiry& inquiry, Heard kind, const std::string& heard) {
+Task<void> Reconciler::go_on(const Inquiry& inquiry, LookupResult kind, const std::string& heard) {
   const CaseId& id = inquiry.taken.id;
   const std::string name = inquiry.source == nullptr ? "nobody" : inquiry.source->name;
   const reconcile::Patience patience =
@@ -259,9 +266,9 @@ Task<void> Reconciler::go_on(const Inquiry& inquiry, Heard kind, const std::stri
     step.next_at = now() + patience.backoff;
   }
   const bool dead = step.what == What::give_up;
-  std::string result = kind == Heard::absent  ? "absent"
-                       : kind == Heard::still ? "pending"
-                                              : "failed";
+  std::string result = kind == LookupResult::absent  ? "absent"
+                       : kind == LookupResult::still ? "pending"
+                                                     : "failed";
   shared_.metrics.reconciled(result);
   if (dead) shared_.metrics.reconciled("dead");
   CaseChange change;
@@ -270,7 +277,7 @@ Task<void> Reconciler::go_on(const Inquiry& inquiry, Heard kind, const std::stri
   change.next_at = dead ? now() + look_at_dead_every : step.next_at;
   std::string detail = heard;
   if (dead) {
-    detail += "; nobody is asked any more: resolve it by hand (pawl keys resolve)";
+    detail += "; retries exhausted: resolve it by hand (pawl keys resolve)";
     result = "dead";
     shared_.log.say("error", "reconciliation: key " + log_name(id.scope, id.key) +
                                  " is a dead letter: " + heard);
@@ -298,21 +305,22 @@ Task<Reconciler::Settled> Reconciler::settle(const Record& record, const CaseId&
     if (!completes) change.state = CaseState::released;
     change.note = note_of(id, source, completes ? "completed" : "not_executed", reason);
     shared_.cache.keep(*resolved, request_id(*resolved), epoch);
-    shared_.hints.say(Hints::name_of(record.scope, record.key));
+    shared_.notices.say(SettledNotices::name_of(record.scope, record.key));
   } else {
     const auto* refusal = std::get_if<ResolveRefusal>(&resolved.error());
     const bool gone = std::holds_alternative<NotFound>(resolved.error()) ||
                       (refusal != nullptr && *refusal == ResolveRefusal::not_unknown);
     if (!gone) co_return Settled::not_yet;
-    change.note = note_of(id, source, "refused", "somebody else had settled the record");
+    change.note =
+        note_of(id, source, "refused", "lost a race: a concurrent update had settled the record");
   }
   static_cast<void>(co_await note(id, std::move(change)));
   co_return resolved ? Settled::by_us : Settled::by_others;
 }
 
 Task<bool> Reconciler::note(const CaseId& id, CaseChange change) {
-  const std::function write = [&](Cases& cases) { return cases.change(id, change); };
-  const Cases::Result<Done> written = co_await desk_.ask<Done>(write);
+  const std::function write = [&](ReconciliationStore& cases) { return cases.change(id, change); };
+  const ReconciliationStore::Result<Done> written = co_await desk_.ask<Done>(write);
   if (!written) trouble(written.error());
   co_return written.has_value();
 }
@@ -332,23 +340,26 @@ Task<void> Reconciler::postpone(const Record& record, Instant until, bool given_
 Task<void> Reconciler::tidy() {
   if (clock_.now() < count_at_ || !engine_.time().known()) co_return;
   count_at_ = clock_.now() + count_every;
-  const std::function count = [](Cases& cases) { return cases.count_dead(); };
-  const Cases::Result<std::size_t> dead = co_await desk_.ask<std::size_t>(count);
+  const std::function count = [](ReconciliationStore& cases) { return cases.count_dead(); };
+  const ReconciliationStore::Result<std::size_t> dead = co_await desk_.ask<std::size_t>(count);
   if (!dead) {
     trouble(dead.error());
     co_return;
   }
   last_trouble_.clear();
   shared_.metrics.dead_letters(*dead);
-  const std::function count_async = [](Cases& cases) { return cases.count_async_dead(); };
-  const Cases::Result<std::size_t> given_up = co_await desk_.ask<std::size_t>(count_async);
+  const std::function count_async = [](ReconciliationStore& cases) {
+    return cases.count_async_dead();
+  };
+  const ReconciliationStore::Result<std::size_t> given_up =
+      co_await desk_.ask<std::size_t>(count_async);
   if (given_up) shared_.metrics.async_dead_letters(*given_up);
   for (auto& [name, pool] : pools_) pool->prune();
   if (clock_.now() < reap_at_ || !engine_.time().trusted()) co_return;
   reap_at_ = clock_.now() + reap_every;
   const Instant before = now() - kept_for;
-  const std::function reap = [&](Cases& cases) { return cases.reap(before); };
-  const Cases::Result<std::size_t> gone = co_await desk_.ask<std::size_t>(reap);
+  const std::function reap = [&](ReconciliationStore& cases) { return cases.reap(before); };
+  const ReconciliationStore::Result<std::size_t> gone = co_await desk_.ask<std::size_t>(reap);
   if (!gone) trouble(gone.error());
 }
 

@@ -22,7 +22,7 @@ namespace pawl::gateway {
 
 class Reconciler {
  public:
-  Reconciler(Shared& shared, Engine& engine, Store& store, CaseDesk& desk,
+  Reconciler(NodeServices& shared, Engine& engine, Store& store, CaseDesk& desk,
              http::Deadlines& deadlines, Clock& clock, Entropy& entropy,
              boost::asio::any_io_executor executor);
 
@@ -86,10 +86,10 @@ class Reconciler {
   Task<bool> settle_by_late_answer(const Inquiry& inquiry);
 
   // Asking: reconciler_asking.cpp.
-  Task<bool> settle_by_asking(Inquiry& inquiry, std::string& heard, reconcile::Heard& kind);
+  Task<bool> settle_by_asking(Inquiry& inquiry, std::string& heard, reconcile::LookupResult& kind);
   Task<bool> settle_as_found(Inquiry& inquiry, const reconcile::Found& found,
                              const std::string& answered, std::string& heard,
-                             reconcile::Heard& kind);
+                             reconcile::LookupResult& kind);
   static std::optional<std::string> target_for(Inquiry& inquiry, const reconcile::Subject& subject,
                                                std::string& heard);
   Task<Outcome> ask(const Inquiry& inquiry, std::string target);
@@ -106,7 +106,7 @@ class Reconciler {
   };
   Task<Settled> settle(const Record& record, const CaseId& id, Finding finding, std::string source,
                        std::string reason);
-  Task<void> go_on(const Inquiry& inquiry, reconcile::Heard kind, const std::string& heard);
+  Task<void> go_on(const Inquiry& inquiry, reconcile::LookupResult kind, const std::string& heard);
   Task<bool> is_left_to_others(const Record& record);
   Task<void> skip(const Record& record);
   Task<void> postpone(const Record& record, Instant until, bool given_up);
@@ -119,7 +119,7 @@ class Reconciler {
                                  std::string detail) const;
   void trouble(const std::string& what);
 
-  Shared& shared_;
+  NodeServices& shared_;
   Engine& engine_;
   Store& store_;
   CaseDesk& desk_;

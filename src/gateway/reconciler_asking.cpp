@@ -7,11 +7,11 @@
 namespace pawl::gateway {
 namespace {
 
-using reconcile::Heard;
+using reconcile::LookupResult;
 
 std::string but_another(const Case& about) {
   return "; but the route named \"" + about.source +
-         "\" when the doubt arose, and what another source does not have proves nothing";
+         "\" when the outcome became unknown, and what another source does not have proves nothing";
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ std::optional<std::string> Reconciler::target_for(Inquiry& inquiry,
   return std::nullopt;
 }
 
-Task<bool> Reconciler::settle_by_asking(Inquiry& inquiry, std::string& heard, Heard& kind) {
+Task<bool> Reconciler::settle_by_asking(Inquiry& inquiry, std::string& heard, LookupResult& kind) {
   const reconcile::Subject subject{inquiry.record.key.text, inquiry.record.scope.text,
                                    inquiry.record.resource_id, inquiry.subject};
   std::optional<std::string> target = target_for(inquiry, subject, heard);
@@ -77,22 +77,22 @@ Task<bool> Reconciler::settle_by_asking(Inquiry& inquiry, std::string& heard, He
   if (answer == nullptr) co_return false;
   const config::RoutePolicy& policy = policy_of(inquiry.record);
   const SettleOptions options{policy.response_bytes_max, policy.resource_type, policy.resource_id};
-  const reconcile::Judgement judgement =
-      reconcile::judge(source.rules, answer->response, subject, options);
+  const reconcile::SourceAnswer judgement =
+      reconcile::interpret_answer(source.rules, answer->response, subject, options);
   const std::string answered = "answered " + std::to_string(answer->response.status);
   if (const auto* found = std::get_if<reconcile::Found>(&judgement)) {
     co_return co_await settle_as_found(inquiry, *found, answered, heard, kind);
   }
   if (const auto* still = std::get_if<reconcile::Still>(&judgement)) {
     heard = still->why;
-    kind = answer->response.status >= 500 ? Heard::nothing : Heard::still;
+    kind = answer->response.status >= 500 ? LookupResult::nothing : LookupResult::still;
     co_return false;
   }
   heard = answered + ": never seen";
-  kind = Heard::absent;
+  kind = LookupResult::absent;
   if (is_another(inquiry)) {
     heard += but_another(inquiry.taken);
-    kind = Heard::still;
+    kind = LookupResult::still;
     inquiry.hopeless = inquiry.asked_at >= reconcile::quiet_at(inquiry.record, source.patience);
   }
   co_return false;
@@ -102,7 +102,7 @@ Task<bool> Reconciler::settle_by_asking(Inquiry& inquiry, std::string& heard, He
 // request's.
 Task<bool> Reconciler::settle_as_found(Inquiry& inquiry, const reconcile::Found& found,
                                        const std::string& answered, std::string& heard,
-                                       Heard& kind) {
+                                       LookupResult& kind) {
   const config::Source& source = *inquiry.source;
   if (!found.happened && is_another(inquiry)) {
     heard = answered + ": declined" + but_another(inquiry.taken);
@@ -112,7 +112,7 @@ Task<bool> Reconciler::settle_as_found(Inquiry& inquiry, const reconcile::Found&
   if (!reconcile::is_its_answer(inquiry.record, source.patience, found.happened,
                                 inquiry.asked_at)) {
     heard = answered + ": a refusal that may be an earlier attempt's";
-    kind = Heard::still;
+    kind = LookupResult::still;
     co_return false;
   }
   const Finding finding = FoundCompleted{found.response};
@@ -120,7 +120,7 @@ Task<bool> Reconciler::settle_as_found(Inquiry& inquiry, const reconcile::Found&
                              "asked, it " + answered + ": there it is";
   const Settled settled =
       co_await settle(inquiry.record, inquiry.taken.id, finding, source.name, reason);
-  if (settled == Settled::not_yet) heard = "there it is, but the store could not be told";
+  if (settled == Settled::not_yet) heard = "found, but it could not be recorded";
   co_return settled != Settled::not_yet;
 }
 

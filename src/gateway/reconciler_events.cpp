@@ -80,8 +80,10 @@ bool Reconciler::may_speak(const std::string& name, const Record& record, const 
 Task<void> Reconciler::hear_news() {
   if (!engine_.time().known() || !engine_.time().trusted()) co_return;
   const Instant at = now();
-  const std::function find = [&](Cases& cases) { return cases.waiting_events(at, news_max); };
-  const Cases::Result<std::vector<WebhookEvent>> news =
+  const std::function find = [&](ReconciliationStore& cases) {
+    return cases.waiting_events(at, news_max);
+  };
+  const ReconciliationStore::Result<std::vector<WebhookEvent>> news =
       co_await desk_.ask<std::vector<WebhookEvent>>(find);
   if (!news) {
     trouble(news.error());
@@ -127,8 +129,10 @@ Task<bool> Reconciler::hear(const WebhookEvent& event) {
 }
 
 Task<bool> Reconciler::put_off(const WebhookEvent& event, Instant later) {
-  const std::function write = [&](Cases& cases) { return cases.look_again(event, later); };
-  const Cases::Result<Done> done = co_await desk_.ask<Done>(write);
+  const std::function write = [&](ReconciliationStore& cases) {
+    return cases.look_again(event, later);
+  };
+  const ReconciliationStore::Result<Done> done = co_await desk_.ask<Done>(write);
   if (!done) trouble(done.error());
   co_return done.has_value();
 }
@@ -136,8 +140,9 @@ Task<bool> Reconciler::put_off(const WebhookEvent& event, Instant later) {
 // A derived key is of one record. What an upstream called its resource may be anything.
 Task<std::optional<std::vector<Case>>> Reconciler::bearers(const std::string& subject,
                                                            const std::string& source) {
-  const std::function find = [&](Cases& cases) { return cases.cases_of(subject); };
-  Cases::Result<std::vector<Case>> cases = co_await desk_.ask<std::vector<Case>>(find);
+  const std::function find = [&](ReconciliationStore& cases) { return cases.cases_of(subject); };
+  ReconciliationStore::Result<std::vector<Case>> cases =
+      co_await desk_.ask<std::vector<Case>>(find);
   if (!cases) {
     trouble(cases.error());
     co_return std::nullopt;
@@ -198,8 +203,8 @@ Task<std::optional<std::vector<WebhookEvent>>> Reconciler::events_about(const Re
   }
   std::vector<WebhookEvent> all;
   for (const std::string& subject : subjects) {
-    const std::function find = [&](Cases& cases) { return cases.events_of(subject); };
-    Cases::Result<std::vector<WebhookEvent>> events =
+    const std::function find = [&](ReconciliationStore& cases) { return cases.events_of(subject); };
+    ReconciliationStore::Result<std::vector<WebhookEvent>> events =
         co_await desk_.ask<std::vector<WebhookEvent>>(find);
     if (!events) {
       trouble(events.error());
@@ -228,7 +233,7 @@ Task<Reconciler::ByEvent> Reconciler::settle_by_event(const Record& record, cons
     shared_.metrics.reconciled("disproved");
     shared_.log.say("error", "reconciliation: key " + log_name(record.scope, record.key) +
                                  " had been found not executed, and the webhook event " + event.id +
-                                 " proves that it was. Nobody had retried it yet. Is"
+                                 " proves that it was. It had not been retried yet. Is"
                                  " visibility_window too short?");
   }
   // Where somebody else was quicker it is compared with what they stored.
@@ -240,8 +245,10 @@ Task<Reconciler::ByEvent> Reconciler::settle_by_event(const Record& record, cons
 // It goes on to count as a proof: should the later owner's outcome be in doubt, it says that the
 // effect is there.
 Task<bool> Reconciler::comes_too_late(const WebhookEvent& event, const Record& record) {
-  const std::function find = [&](Cases& cases) { return cases.audit_of(record.scope, record.key); };
-  const Cases::Result<std::vector<AuditRow>> audit =
+  const std::function find = [&](ReconciliationStore& cases) {
+    return cases.audit_of(record.scope, record.key);
+  };
+  const ReconciliationStore::Result<std::vector<AuditRow>> audit =
       co_await desk_.ask<std::vector<AuditRow>>(find);
   if (!audit) co_return false;
   std::vector<reconcile::Release> releases;
@@ -279,10 +286,10 @@ Task<std::string> Reconciler::compare_with_stored(const WebhookEvent& event, con
   if (status_of(record) == Status::expired) co_return "too late: the key has expired";
   reconcile::StoredOutcome stored;
   if (const auto* done = std::get_if<Completed>(&record.state)) {
-    const std::function find = [&](Cases& cases) {
+    const std::function find = [&](ReconciliationStore& cases) {
       return cases.audit_of(record.scope, record.key);
     };
-    const Cases::Result<std::vector<AuditRow>> audit =
+    const ReconciliationStore::Result<std::vector<AuditRow>> audit =
         co_await desk_.ask<std::vector<AuditRow>>(find);
     const auto resolved = [&](const AuditRow& row) {
       return row.fence == record.fence && row.after == to_text(Status::completed);
@@ -320,8 +327,8 @@ Task<std::string> Reconciler::compare_with_stored(const WebhookEvent& event, con
 }
 
 Task<bool> Reconciler::mark(const WebhookEvent& event, const std::string& as) {
-  const std::function write = [&](Cases& cases) { return cases.applied(event, as); };
-  const Cases::Result<Done> written = co_await desk_.ask<Done>(write);
+  const std::function write = [&](ReconciliationStore& cases) { return cases.applied(event, as); };
+  const ReconciliationStore::Result<Done> written = co_await desk_.ask<Done>(write);
   if (!written) trouble(written.error());
   co_return written.has_value();
 }

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <chrono>
 
-#include "pawl/core/digits.hpp"
-#include "pawl/core/json.hpp"
-#include "pawl/core/printable.hpp"
+#include "pawl/types/json.hpp"
+#include "src/core/digits.hpp"
+#include "src/core/printable.hpp"
 
 namespace pawl::gateway {
 namespace {

@@ -9,9 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "pawl/core/time.hpp"
+#include "pawl/types/time.hpp"
 #include "src/adapters/os/log_sink.hpp"
 #include "src/config/config.hpp"
+#include "src/ports/log.hpp"
 
 namespace pawl::gateway {
 
@@ -35,13 +36,13 @@ struct LogLine {
 // Lines are gathered and written, by a thread of its own, when there are many or a moment later.
 // Safe from any thread, and nobody waits for whoever reads the log: where it is not read, lines are
 // dropped and counted.
-class RequestLog {
+class RequestLog final : public Log {
  public:
   explicit RequestLog(config::LogFormat format, os::LogSinkOptions options = {});
 
   void write(const LogLine& line);
-  // About the program itself: "draining", "store is back", ...
-  void say(std::string_view level, std::string_view what) { say(level, what, {}); }
+  // About the program itself: "draining", "the store has recovered", ...
+  void say(std::string_view level, std::string_view what) override { say(level, what, {}); }
   // The same with what is to be found by name: "starting store=... routes=3".
   using Named = std::vector<std::pair<std::string_view, std::string>>;
   void say(std::string_view level, std::string_view what, const Named& values);

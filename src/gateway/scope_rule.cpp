@@ -4,7 +4,7 @@
 #include <charconv>
 #include <map>
 
-#include "pawl/core/sha256.hpp"
+#include "src/core/sha256.hpp"
 #include "src/gateway/callers.hpp"
 
 namespace pawl::gateway {

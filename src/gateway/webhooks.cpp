@@ -4,11 +4,11 @@
 // reconciler of whichever node looks first.
 #include <algorithm>
 
+#include "src/core/json_writer.hpp"
 #include "src/gateway/case_desk.hpp"
-#include "src/gateway/json_object.hpp"
-#include "src/gateway/key_document.hpp"
+#include "src/gateway/client_context.hpp"
 #include "src/gateway/key_path.hpp"
-#include "src/gateway/passage.hpp"
+#include "src/operator/key_document.hpp"
 
 namespace pawl::gateway {
 namespace {
@@ -33,14 +33,14 @@ Headers headers_of(const http::RequestHead& head) {
 
 }  // namespace
 
-Task<void> Gateway::answer_webhook(Passage& passage) {
-  http::ClientRequest& request = passage.request;
-  passage.line.route = "pawl";
+Task<void> Gateway::answer_webhook(ClientContext& context) {
+  http::ClientRequest& request = context.request;
+  context.line.route = "pawl";
   const std::string_view name = request.head.path.substr(webhooks_path.size());
   const auto& sources = shared_.config.sources;
   const auto source = std::ranges::find(sources, name, &config::Source::name);
   const bool known = source != sources.end() && source->webhook.has_value();
-  if (!known) passage.line.path = webhooks_path;  // whatever else it says
+  if (!known) context.line.path = webhooks_path;  // whatever else it says
   if (!known || request.head.method != "POST") {
     Response refusal = known ? plain_problem(405, "Method Not Allowed")
                              : plain_problem(404, "Not Found",
@@ -48,41 +48,41 @@ Task<void> Gateway::answer_webhook(Passage& passage) {
                                              "webhook.");
     if (known) refusal.headers.push_back({"Allow", "POST"});
     request.close_after();
-    passage.line.status = refusal.status;
+    context.line.status = refusal.status;
     co_await request.answer(refusal);
     co_return;
   }
   std::optional<ProblemDetails> none;
-  const bool read = co_await read_body(passage, std::move(none));
+  const bool read = co_await read_body(context, std::move(none));
   if (!read) co_return;
-  Response response = co_await take_event(passage, *source);
-  co_await deliver(passage, std::move(response));
+  Response response = co_await take_event(context, *source);
+  co_await deliver(context, std::move(response));
 }
 
-Task<Response> Gateway::take_event(Passage& passage, const config::Source& source) {
+Task<Response> Gateway::take_event(ClientContext& context, const config::Source& source) {
   const config::Webhook& webhook = *source.webhook;
   if (!engine_.time().known()) static_cast<void>(co_await engine_.sync_time());
   // An event dated by a wrong clock would be taken for another life's; the provider tells it again.
   if (!engine_.time().known() || !engine_.time().trusted()) {
     shared_.metrics.webhook("unavailable");
-    co_return store_failed(passage, StoreError::unavailable);
+    co_return boundary_.store_failed(context, StoreError::unavailable);
   }
   const Instant now = engine_.time().at(clock_.now());
-  const Headers headers = headers_of(passage.request.head);
+  const Headers headers = headers_of(context.request.head);
   const std::optional<reconcile::Flaw> flaw =
-      reconcile::flaw_in(webhook.signature, webhook.secrets, headers, passage.body, now);
+      reconcile::check_signature(webhook.signature, webhook.secrets, headers, context.body, now);
   if (flaw) {
     shared_.metrics.webhook("bad_signature");
-    passage.line.trouble = "webhook signature: " + std::string(to_text(*flaw));
+    context.trace.trouble = "webhook signature: " + std::string(to_text(*flaw));
     co_return plain_problem(
         401, "Unauthorized",
         "The signature is " + std::string(to_text(*flaw)) + ". Nothing was kept.");
   }
   const Expected<std::optional<reconcile::Event>, std::string> read =
-      reconcile::read_event(webhook.events, passage.body);
+      reconcile::read_event(webhook.events, context.body);
   if (!read) {
     shared_.metrics.webhook("unreadable");
-    passage.line.trouble = "webhook event: " + read.error();
+    context.trace.trouble = "webhook event: " + read.error();
     co_return plain_problem(422, "Unprocessable Content",
                             "The event cannot be used: " + read.error() + ". Nothing was kept.");
   }
@@ -103,12 +103,12 @@ Task<Response> Gateway::take_event(Passage& passage, const config::Source& sourc
   kept.received_at = engine_.time().at_latest(clock_.now());
   kept.happened_at = event.happened_at.value_or(kept.received_at);
   kept.response = event.response;
-  const std::function keep = [&](Cases& cases) { return cases.keep_event(kept); };
-  const Cases::Result<bool> fresh = co_await shared_.desk->ask<bool>(keep);
+  const std::function keep = [&](ReconciliationStore& cases) { return cases.keep_event(kept); };
+  const ReconciliationStore::Result<bool> fresh = co_await shared_.desk->ask<bool>(keep);
   if (!fresh) {
     shared_.metrics.webhook("unavailable");
     shared_.log.say("warning", "a webhook event was not kept: " + fresh.error());
-    co_return store_failed(passage, StoreError::unavailable);
+    co_return boundary_.store_failed(context, StoreError::unavailable);
   }
   shared_.metrics.webhook(*fresh ? "kept" : "duplicate");
   if (*fresh && event.is_final) shared_.news();

@@ -1,5 +1,4 @@
-// From a request to the right to execute it, or to the answer it gets instead. The same core as the
-// gateway's: key, fingerprint, reserve, render.
+// A request of a service, handed to the boundary.
 #pragma once
 
 #include <memory>
@@ -7,29 +6,43 @@
 #include <variant>
 #include <vector>
 
-#include "pawl/core/fingerprint.hpp"
-#include "pawl/core/policy.hpp"
-#include "pawl/core/render.hpp"
-#include "pawl/engine.hpp"
 #include "pawl/http_request.hpp"
+#include "src/boundary/boundary.hpp"
 #include "src/libpawl/node_core.hpp"
 
 namespace pawl::detail {
 
 struct RouteRules {
+  RouteRules() { policy.near_duplicates = WhenNearDuplicate::off; }
+
   std::string name;
-  Policy policy;
+  BoundaryPolicy policy;
   FingerprintSecrets secrets;
-  Duration wait_limit{0};
   bool keeps_request = false;  // a flow's: so that whoever comes next can go on
   std::vector<std::string> kept_headers;
 };
 
+class ServiceContext final : public RequestContext {
+ public:
+  ServiceContext(const RouteRules& rules, HttpRequest request);
+  // For a record that is gone on with: nobody has asked.
+  explicit ServiceContext(const RouteRules& rules) : ServiceContext(rules, HttpRequest{}) {}
+
+  [[nodiscard]] std::optional<StoredRequest> to_store() const override;
+  [[nodiscard]] const HttpRequest& request() const { return request_; }
+
+ private:
+  const RouteRules& rules_;
+  const HttpRequest request_;
+};
+
 // The key is reserved and ours.
 struct Granted {
-  std::shared_ptr<Lease> lease;
+  std::unique_ptr<ServiceContext> context;
+  Boundary::Granted right;
   Record record;  // as reserved
-  Dialect dialect;
+
+  [[nodiscard]] const std::shared_ptr<Lease>& lease() const { return right.lease; }
 };
 using Admission = std::variant<Response, Granted>;
 
@@ -38,15 +51,10 @@ Scope scope_of(std::string_view caller);
 // "" where it is sound; else what is wrong with it.
 std::string name_trouble(std::string_view route);
 
-// On the node's thread. The arguments must outlive it.
-Task<Admission> admit(NodeCore& node, const RouteRules& rules, std::string_view caller,
-                      const HttpRequest& request);
+// On the node's thread. `rules` must outlive what is granted.
+Task<Admission> admit(NodeCore& node, const RouteRules& rules, std::string caller,
+                      HttpRequest request);
 
 bool has_key(const HttpRequest& request);
-Response problem(NodeCore& node, const Dialect& dialect, ProblemDetails details);
-
-// What an owner whose outcome was settled, or could not be, tells its client.
-Response render_settlement(NodeCore& node, const Granted& granted, const Outcome& outcome,
-                           const StoreResult<Settlement>& settlement);
 
 }  // namespace pawl::detail

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "pawl/core/mutant.hpp"
-#include "pawl/core/sha256.hpp"
+#include "src/core/sha256.hpp"
 
 namespace pawl::detail {
 namespace {
@@ -32,9 +31,6 @@ std::string phase_key(const Scope& scope, const Key& key, std::string_view phase
 
 std::string outbox_key(const Scope& scope, const Key& key, std::string_view destination,
                        std::string_view step, Instant created_at) {
-  if (mutant(Mutant::outbox_key_without_life)) {
-    return former_outbox_key(scope, key, destination, step);
-  }
   const std::string life = std::to_string(created_at.time_since_epoch().count());
   return hashed("pawl-derived-key", {scope.text, key.text, destination, step, life});
 }

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "pawl/core/key.hpp"
-#include "pawl/core/time.hpp"
+#include "pawl/types/key.hpp"
+#include "pawl/types/time.hpp"
 
 namespace pawl::detail {
 

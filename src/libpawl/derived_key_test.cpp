@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "pawl/core/advanced_lease.hpp"
-#include "pawl/core/sha256.hpp"
+#include "src/core/advanced_lease.hpp"
+#include "src/core/sha256.hpp"
 
 namespace pawl::detail {
 namespace {

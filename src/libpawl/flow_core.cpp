@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "src/libpawl/derived_key.hpp"
-#include "src/libpawl/passage.hpp"
+#include "src/libpawl/flow_run.hpp"
 
 namespace pawl {
 namespace detail {
@@ -32,11 +32,11 @@ RouteRules rules_of(FlowOptions options) {
              "its record anyway");
   RouteRules rules;
   rules.name = std::move(options.name);
-  rules.policy = std::move(options.policy);
+  static_cast<Policy&>(rules.policy) = std::move(options.policy);
   rules.policy.on_lease_expiry = OnLeaseExpiry::resume;
   rules.policy.key = KeyRequirement::required;
   rules.secrets = std::move(options.secrets);
-  rules.wait_limit = options.wait_limit;
+  rules.policy.wait_limit = options.wait_limit;
   rules.keeps_request = true;
   rules.kept_headers = std::move(options.request_headers);
   return rules;
@@ -66,11 +66,12 @@ Task<std::optional<Granted>> claim(NodeCore& node, const RouteRules& rules,
   const StoreResult<std::shared_ptr<Lease>> lease = co_await node.engine().claim(abandoned);
   if (!lease || !*lease) co_return std::nullopt;  // away, or somebody else was quicker
   Granted granted;
-  granted.lease = *lease;
-  granted.lease->settle = {rules.policy.response_bytes_max, rules.policy.resource_type,
-                           rules.policy.resource_id};
-  granted.record = *granted.lease->record;
-  granted.dialect.request_id = request_id(granted.record);
+  granted.right.lease = *lease;
+  granted.lease()->settle = {rules.policy.response_bytes_max, rules.policy.resource_type,
+                             rules.policy.resource_id};
+  granted.record = *granted.lease()->record;
+  granted.context = std::make_unique<ServiceContext>(rules);
+  granted.context->request_id = request_id(granted.record);
   co_return granted;
 }
 
@@ -134,11 +135,11 @@ std::string FlowCore::unknown_point(const Record& record) const {
 Response FlowCore::handle(std::string_view caller, const HttpRequest& request) {
   if (phases_.empty()) throw std::logic_error("pawl::Flow \"" + rules_.name + "\" has no phases");
   node().reach("reserve", "before");
-  Admission admission = node().run(admit(node(), rules_, caller, request));
+  Admission admission = node().run(admit(node(), rules_, std::string(caller), request));
   if (auto* answer = std::get_if<Response>(&admission)) return std::move(*answer);
   node().reach("reserve", "after");
-  Passage passage(*this, std::get<Granted>(std::move(admission)));
-  return passage.run();
+  FlowRun flow_run(*this, std::get<Granted>(std::move(admission)));
+  return flow_run.run();
 }
 
 CompletionReport FlowCore::complete_abandoned(const std::function<bool()>& stop) {
@@ -181,7 +182,7 @@ std::vector<Record> FlowCore::workable(CompletionReport& report) {
     if (rows_max * 2 > page_rows_max) {
       node().say(LogLevel::error, "flow \"" + rules_.name + "\": " + std::to_string(rows_max) +
                                       " abandoned requests that this program cannot go on with " +
-                                      "are in the way of others");
+                                      "hold up others");
       return {};
     }
   }
@@ -190,9 +191,9 @@ std::vector<Record> FlowCore::workable(CompletionReport& report) {
 void FlowCore::complete_one(const Record& abandoned, CompletionReport& report) {
   std::optional<Granted> granted = node().run(claim(node(), rules_, abandoned));
   if (!granted) return;
-  Passage passage(*this, std::move(*granted));
-  passage.run();
-  ++(passage.completed() ? report.completed : report.stopped);
+  FlowRun flow_run(*this, std::move(*granted));
+  flow_run.run();
+  ++(flow_run.completed() ? report.completed : report.stopped);
 }
 
 void FlowCore::refuse_loudly(const Record& record) {
@@ -231,7 +232,8 @@ Flow::Flow(Node node, FlowOptions options)
 Flow::~Flow() = default;
 
 Flow& Flow::local(std::string phase, Local run) {
-  if (!run) throw std::invalid_argument("pawl::Flow: a local phase needs a function");
+  if (!run)
+    throw std::invalid_argument("pawl::Flow::local: a transactional phase needs a function");
   detail::Phase added;
   added.name = std::move(phase);
   added.local = std::move(run);
@@ -243,8 +245,8 @@ Flow& Flow::foreign(std::string phase, Destination destination, MakeCall call,
                     RecordAnswer record) {
   if (!call || !record || (!destination.send && !destination.http)) {
     throw std::invalid_argument(
-        "pawl::Flow: a foreign phase needs a destination that can send, a call and a function that "
-        "records the answer");
+        "pawl::Flow::foreign: an external-call phase needs a destination that can send, a call and "
+        "a function that records the answer");
   }
   detail::Phase added;
   added.name = std::move(phase);

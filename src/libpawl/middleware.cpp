@@ -34,44 +34,43 @@ RouteRules rules_of(Route route) {
   }
   RouteRules rules;
   rules.name = std::move(route.name);
-  rules.policy = std::move(route.policy);
+  static_cast<Policy&>(rules.policy) = std::move(route.policy);
   rules.secrets = std::move(route.secrets);
-  rules.wait_limit = route.wait_limit;
+  rules.policy.wait_limit = route.wait_limit;
   return rules;
 }
 
 // Reserved, and the lease looked at once more: the process may have been stopped in between.
-Task<Admission> admit_to_execute(NodeCore& node, const RouteRules& rules, std::string_view caller,
-                                 const HttpRequest& request) {
-  Admission admission = co_await admit(node, rules, caller, request);
+Task<Admission> admit_to_execute(NodeCore& node, const RouteRules& rules, std::string caller,
+                                 HttpRequest request) {
+  Admission admission = co_await admit(node, rules, std::move(caller), std::move(request));
   auto* granted = std::get_if<Granted>(&admission);
   if (granted == nullptr) co_return admission;
-  const bool may_send = co_await node.engine().may_send(*granted->lease);
+  const bool may_send = co_await node.engine().may_send(*granted->lease());
   if (may_send) co_return admission;
   const Outcome nothing = NotSent{"too little of the lease was left"};
-  static_cast<void>(co_await node.engine().settle(*granted->lease, nothing));
+  static_cast<void>(co_await node.engine().settle(*granted->lease(), nothing));
   ProblemDetails details{Problem::store_unavailable, "", {}, retry_after};
-  co_return problem(node, granted->dialect, std::move(details));
+  co_return node.boundary().problem(*granted->context, std::move(details));
 }
 
 Task<Response> settle_and_render(NodeCore& node, std::shared_ptr<Granted> granted,
                                  Outcome outcome) {
-  const StoreResult<Settlement> settlement =
-      co_await node.engine().settle(*granted->lease, outcome);
-  if (!settlement) node.remember_late(granted->lease, outcome);
-  if (settlement && settlement->recorded && std::holds_alternative<NotSent>(outcome)) {
-    ProblemDetails details{Problem::upstream_unreachable,
-                           "Nothing was done. Retry with the same "
-                           "key.",
-                           503, retry_after};
-    co_return problem(node, granted->dialect, std::move(details));
-  }
-  co_return render_settlement(node, *granted, outcome, settlement);
+  const bool nothing_done = std::holds_alternative<NotSent>(outcome);
+  ServiceContext& context = *granted->context;
+  Response response =
+      co_await node.boundary().settle(context, std::move(granted->right), std::move(outcome));
+  const bool released = context.record && status_of(*context.record) == Status::failed_retryable;
+  if (!nothing_done || !released) co_return response;
+  ProblemDetails details{Problem::upstream_unreachable,
+                         "Nothing was done. Retry with the same key.", 503, retry_after};
+  co_return node.boundary().problem(context, std::move(details));
 }
 
 Task<Middleware::Begun> begin_one(NodeCore& node, const RouteRules& rules, std::string caller,
                                   HttpRequest request) {
-  Admission admission = co_await admit_to_execute(node, rules, caller, request);
+  Admission admission =
+      co_await admit_to_execute(node, rules, std::move(caller), std::move(request));
   if (auto* answer = std::get_if<Response>(&admission)) {
     co_return Middleware::Answer{std::move(*answer)};
   }
@@ -95,7 +94,8 @@ Response Middleware::handle(std::string_view caller, const HttpRequest& request)
   if (!handler_) throw std::logic_error("pawl::Middleware \"" + rules_->name + "\" has no handler");
   if (!detail::is_guarded(rules_->policy, request)) return handler_(request);
   detail::NodeCore& node = *node_.core();
-  detail::Admission admission = node.run(detail::admit_to_execute(node, *rules_, caller, request));
+  detail::Admission admission =
+      node.run(detail::admit_to_execute(node, *rules_, std::string(caller), request));
   if (auto* answer = std::get_if<Response>(&admission)) return std::move(*answer);
   auto granted = std::make_shared<detail::Granted>(std::get<detail::Granted>(std::move(admission)));
   Outcome outcome = NotSent{};

@@ -1,9 +1,9 @@
 #include "pawl/node.hpp"
 
-#include "src/adapters/postgres/cases.hpp"
 #include "src/adapters/postgres/migrate.hpp"
 #include "src/adapters/postgres/postgres_store.hpp"
-#include "src/adapters/sqlite/cases.hpp"
+#include "src/adapters/postgres/reconciliation_store.hpp"
+#include "src/adapters/sqlite/reconciliation_store.hpp"
 #include "src/adapters/sqlite/sqlite_store.hpp"
 #include "src/engine/stored_restoration.hpp"
 #include "src/libpawl/node_core.hpp"
@@ -16,7 +16,8 @@ constexpr std::string_view sqlite_prefix = "sqlite:";
 
 template <class Concrete>
 OpenedStore opened(Expected<std::unique_ptr<Concrete>, std::string> store,
-                   std::unique_ptr<Backend> backend, std::function<std::unique_ptr<Cases>()> cases,
+                   std::unique_ptr<TransactionSource> backend,
+                   std::function<std::unique_ptr<ReconciliationStore>()> cases,
                    std::unique_ptr<Upkeep> upkeep) {
   if (!store) throw OpenError(store.error());
   Concrete* const concrete = store->get();
@@ -30,7 +31,7 @@ OpenedStore opened(Expected<std::unique_ptr<Concrete>, std::string> store,
 OpenedStore open_store(const std::string& url, const NodeOptions& options) {
   if (url.starts_with(sqlite_prefix)) {
     const std::string path = url.substr(sqlite_prefix.size());
-    std::unique_ptr<Backend> backend = sqlite_backend(path);
+    std::unique_ptr<TransactionSource> backend = sqlite_backend(path);
     return opened(
         sqlite::SqliteStore::open(path), std::move(backend),
         [path] { return sqlite::cases_in(path); }, sqlite::upkeep_in(path));
@@ -64,7 +65,7 @@ Node open(const std::string& url, NodeOptions options) {
 }
 
 void Node::transact(const std::function<void(Database&)>& work) const {
-  const std::unique_ptr<detail::Work> open = core_->backend().begin();
+  const std::unique_ptr<detail::PhaseTransaction> open = core_->backend().begin();
   Database database(*open);
   work(database);
   if (open->commit() == detail::Commit::in_doubt) {

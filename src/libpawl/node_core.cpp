@@ -4,7 +4,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 
-#include "pawl/core/sha256.hpp"
+#include "src/core/sha256.hpp"
 #include "src/engine/pace.hpp"
 
 namespace pawl::detail {
@@ -15,8 +15,8 @@ using namespace std::chrono_literals;
 
 constexpr Duration look_after_every = 2s;
 constexpr int trail_pages_max = 20;
-constexpr std::size_t late_bytes_max = std::size_t{64} << 20;
-constexpr std::size_t late_bytes_fixed = 1024;  // the record, its lease, what lists cost
+constexpr std::size_t evidence_bytes_max = std::size_t{64} << 20;
+constexpr std::size_t evidence_bytes_fixed = 1024;  // the record, its lease, what lists cost
 
 class NoMetrics final : public Metrics {
  public:
@@ -38,13 +38,9 @@ std::unique_ptr<os::LogSink> standard_error(const NodeOptions& options) {
   return std::make_unique<os::LogSink>(std::move(sink));
 }
 
-std::size_t bytes_of(const Outcome& outcome) {
-  const auto* answered = std::get_if<Answered>(&outcome);
-  return late_bytes_fixed + (answered == nullptr ? 0 : answered->response.body.size());
-}
-
 std::size_t bytes_of(const LateEvidence& evidence) {
-  return late_bytes_fixed + (evidence.response ? evidence.response->body.value_or("").size() : 0);
+  return evidence_bytes_fixed +
+         (evidence.response ? evidence.response->body.value_or("").size() : 0);
 }
 
 }  // namespace
@@ -59,6 +55,8 @@ NodeCore::NodeCore(OpenedStore opened, NodeOptions options)
       keep_running_(net::make_work_guard(context_)),
       opened_(std::move(opened)),
       engine_(*opened_.store, clock_, entropy_, *options_.metrics),
+      boundary_(state_, {engine_, *opened_.store, clock_, entropy_, sleepers_, gateway_metrics_,
+                         boundary_log_}),
       renew_every_(Duration(1s).count()),
       flows_(std::max<std::size_t>(options_.flow_threads, 1)) {
   obey(opened_.restored);
@@ -134,7 +132,9 @@ void NodeCore::keep(std::shared_ptr<void> thing) {
   kept_.push_back(std::move(thing));
 }
 
-std::string NodeCore::new_request_id() { return entropy_.new_owner().text; }
+void NodeCore::BoundaryLog::say(std::string_view level, std::string_view what) {
+  node_.say(level == "error" ? LogLevel::error : LogLevel::warning, what);
+}
 
 Task<void> NodeCore::keep_leases() {
   for (;;) {
@@ -148,7 +148,7 @@ Task<void> NodeCore::look_after() {
     // An answer about an idle store's clock tells of a jump that no request would have noticed.
     static_cast<void>(co_await engine_.sync_time());
     static_cast<void>(co_await engine_.release_orphans());
-    co_await settle_late();
+    co_await boundary_.settle_late();
     co_await keep_remembered();
     co_await clock_.sleep_until(clock_.now() + look_after_every);
   }
@@ -191,7 +191,7 @@ void NodeCore::tidy_up(std::optional<TrailBefore> before) {
     const Upkeep::Result<std::size_t> gone = opened_.upkeep->reap(*before);
     if (!gone || *gone == 0) break;
   }
-  if (!told) say(LogLevel::warning, "the store's upkeep: " + told.error());
+  if (!told) say(LogLevel::warning, "store maintenance: " + told.error());
   net::post(context_, [this, told] {
     tidying_ = false;
     if (told) obey(*told);
@@ -204,32 +204,6 @@ void NodeCore::obey(const std::optional<StoredRestoration>& told) {
   engine_.set_restored(restoration);
 }
 
-void NodeCore::remember_late(std::shared_ptr<Lease> lease, Outcome outcome) {
-  const std::size_t bytes = bytes_of(outcome);
-  if (late_bytes_ + bytes > late_bytes_max) return;  // its lease lapses instead
-  late_bytes_ += bytes;
-  late_.push_back({std::move(lease), std::move(outcome), bytes});
-}
-
-Task<void> NodeCore::settle_late() {
-  std::list<Late> waiting;
-  waiting.swap(late_);
-  while (!waiting.empty()) {
-    Late& late = waiting.front();
-    const StoreResult<Settlement> settled = co_await engine_.settle(*late.lease, late.outcome);
-    if (!settled && settled.error() != StoreError::unreadable) {
-      // Still away, most likely: none of the others would fare better now. The next time another
-      // one is the first, in case it is this one's row that is the trouble.
-      waiting.splice(waiting.end(), waiting, waiting.begin());
-      late_.splice(late_.end(), waiting);
-      co_return;
-    }
-    if (!settled) say(LogLevel::error, "an outcome is lost: its record cannot be read");
-    late_bytes_ -= late.bytes;
-    waiting.pop_front();
-  }
-}
-
 void NodeCore::keep_evidence(LateEvidence evidence) { run(keep_or_remember(std::move(evidence))); }
 
 Task<Done> NodeCore::keep_or_remember(LateEvidence evidence) {
@@ -237,12 +211,12 @@ Task<Done> NodeCore::keep_or_remember(LateEvidence evidence) {
   if (kept) co_return Done{};
   std::string text = "an answer for " + log_name(evidence.scope, evidence.key);
   const std::size_t bytes = bytes_of(evidence);
-  if (late_bytes_ + bytes > late_bytes_max) {
+  if (evidence_bytes_ + bytes > evidence_bytes_max) {
     say(LogLevel::error, text.append(" is lost: the store is away, and too many wait for it"));
     co_return Done{};
   }
   say(LogLevel::error, text.append(" is kept in memory alone until the store is back"));
-  late_bytes_ += bytes;
+  evidence_bytes_ += bytes;
   evidence_.push_back(std::move(evidence));
   co_return Done{};
 }
@@ -252,7 +226,7 @@ Task<void> NodeCore::keep_remembered() {
     const LateEvidence evidence = evidence_.front();
     const StoreResult<Done> kept = co_await opened_.store->keep_evidence(evidence);
     if (!kept) co_return;
-    late_bytes_ -= bytes_of(evidence);
+    evidence_bytes_ -= bytes_of(evidence);
     evidence_.pop_front();  // only this coroutine takes from the front
   }
 }

@@ -7,21 +7,23 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_future.hpp>
+#include <limits>
 #include <list>
 #include <mutex>
 #include <set>
 #include <thread>
 
-#include "pawl/engine.hpp"
 #include "pawl/node.hpp"
-#include "pawl/ports/cases.hpp"
-#include "pawl/ports/upkeep.hpp"
 #include "src/adapters/http/deadlines.hpp"
 #include "src/adapters/os/log_sink.hpp"
 #include "src/adapters/os/random.hpp"
+#include "src/adapters/os/sleepers.hpp"
 #include "src/adapters/os/system_clock.hpp"
+#include "src/boundary/boundary.hpp"
 #include "src/engine/stored_restoration.hpp"
-#include "src/libpawl/work.hpp"
+#include "src/libpawl/phase_transaction.hpp"
+#include "src/ports/reconciliation_store.hpp"
+#include "src/ports/upkeep.hpp"
 
 namespace pawl::detail {
 
@@ -29,8 +31,8 @@ namespace pawl::detail {
 struct OpenedStore {
   std::unique_ptr<Store> store;
   std::function<std::optional<std::string>()> trouble;
-  std::unique_ptr<Backend> backend;
-  std::function<std::unique_ptr<Cases>()> cases;  // one more connection
+  std::unique_ptr<TransactionSource> backend;
+  std::function<std::unique_ptr<ReconciliationStore>()> cases;  // one more connection
   std::unique_ptr<Upkeep> upkeep;
   std::optional<StoredRestoration> restored;  // as found when it was opened
 };
@@ -78,9 +80,6 @@ class NodeCore {
 
   // Renew often enough for leases of this length.
   void expect_leases_of(Duration lease);
-  // An outcome that could not be recorded: it is tried again for as long as this process lives. On
-  // the node's thread.
-  void remember_late(std::shared_ptr<Lease> lease, Outcome outcome);
 
   // Written before this returns, or tried again for as long as this process lives. Blocks.
   void keep_evidence(LateEvidence evidence);
@@ -95,22 +94,26 @@ class NodeCore {
 
   void say(LogLevel level, std::string_view text) const;
   void reach(std::string_view phase, std::string_view point) const;
-  std::string new_request_id();
 
   Engine& engine() { return engine_; }
+  Boundary& boundary() { return boundary_; }
   Store& store() { return *opened_.store; }
   Clock& clock() { return clock_; }
   Metrics& metrics() { return *options_.metrics; }
-  Backend& backend() { return *opened_.backend; }
-  std::unique_ptr<Cases> new_cases() { return opened_.cases(); }
+  TransactionSource& backend() { return *opened_.backend; }
+  std::unique_ptr<ReconciliationStore> new_cases() { return opened_.cases(); }
   http::Deadlines& deadlines() { return deadlines_; }
   [[nodiscard]] std::optional<std::string> trouble() const { return opened_.trouble(); }
 
  private:
-  struct Late {
-    std::shared_ptr<Lease> lease;
-    Outcome outcome;
-    std::size_t bytes = 0;
+  // What the boundary says goes where the node's log goes.
+  class BoundaryLog final : public Log {
+   public:
+    explicit BoundaryLog(const NodeCore& node) : node_(node) {}
+    void say(std::string_view level, std::string_view what) override;
+
+   private:
+    const NodeCore& node_;
   };
 
   void demand_other_thread();
@@ -121,7 +124,6 @@ class NodeCore {
   Task<void> tidy();
   void tidy_up(std::optional<TrailBefore> before);
   void obey(const std::optional<StoredRestoration>& told);
-  Task<void> settle_late();
   Task<Done> keep_or_remember(LateEvidence evidence);
   Task<void> keep_remembered();
 
@@ -134,15 +136,19 @@ class NodeCore {
   http::Deadlines deadlines_{clock_};
   OpenedStore opened_;
   Engine engine_;
+  NoGatewayMetrics gateway_metrics_;
+  BoundaryLog boundary_log_{*this};
+  os::AsioSleepers sleepers_{context_.get_executor()};
+  BoundaryState state_{0, std::numeric_limits<std::size_t>::max()};  // a service has its own cache
+  Boundary boundary_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<void>> kept_;  // under mutex_
   std::multiset<std::string> reconciled_;    // routes; under mutex_
   std::atomic<Duration::rep> renew_every_;
   std::atomic<bool> stopping_ = false;
   bool tidying_ = false;
-  std::list<Late> late_;
   std::list<LateEvidence> evidence_;  // that could not be written yet
-  std::size_t late_bytes_ = 0;
+  std::size_t evidence_bytes_ = 0;
   boost::asio::thread_pool flows_;
   std::thread thread_;  // last: it uses all of the above
 };

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "pawl/core/escape.hpp"
-#include "pawl/core/found_answer.hpp"
+#include "src/core/escape.hpp"
+#include "src/core/found_answer.hpp"
 
 namespace pawl::detail {
 namespace {

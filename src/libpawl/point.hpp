@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
-#include "pawl/core/time.hpp"
 #include "pawl/flow.hpp"
+#include "pawl/types/time.hpp"
 
 namespace pawl::detail {
 

@@ -4,12 +4,12 @@
 #include <stdexcept>
 #include <thread>
 
-#include "pawl/core/overloaded.hpp"
-#include "pawl/ports/cases.hpp"
 #include "pawl/reconcile.hpp"
+#include "src/core/overloaded.hpp"
 #include "src/libpawl/admission.hpp"
 #include "src/libpawl/node_core.hpp"
 #include "src/libpawl/point.hpp"
+#include "src/ports/reconciliation_store.hpp"
 #include "src/reconcile/derived_key.hpp"
 #include "src/reconcile/event.hpp"
 #include "src/reconcile/late.hpp"
@@ -18,7 +18,7 @@
 namespace pawl {
 namespace {
 
-using reconcile::Heard;
+using reconcile::LookupResult;
 
 constexpr std::size_t rows_max = 100;
 constexpr Duration beyond_limit = std::chrono::seconds(10);  // for what comes after the question
@@ -46,8 +46,8 @@ ReconcilerOptions checked(ReconcilerOptions options) {
   return options;
 }
 
-Doubt doubt_of(const Record& record) {
-  Doubt doubt;
+UnknownOutcome doubt_of(const Record& record) {
+  UnknownOutcome doubt;
   doubt.scope = record.scope;
   doubt.caller = record.scope.text.substr(library_prefix.size());
   doubt.key = record.key;
@@ -91,7 +91,7 @@ struct Reconciler::Core {
   // False: the store could not be told.
   bool settle(const Record& record, const CaseId& id, const Finding& finding,
               const std::string& source, const std::string& reason, ReconcileReport& report);
-  void go_on(const Record& record, const Case& taken, Heard heard, const std::string& why,
+  void go_on(const Record& record, const Case& taken, LookupResult heard, const std::string& why,
              Instant asked_at, ReconcileReport& report);
   void note(const CaseId& id, CaseState state, int absent, Instant next_at,
             const std::string& source, const std::string& result, const std::string& detail);
@@ -105,8 +105,8 @@ struct Reconciler::Core {
   const Ask ask;
   reconcile::Patience patience;
   os::SystemEntropy entropy;
-  std::mutex passing;  // one pass at a time: Cases is for one thread
-  std::unique_ptr<Cases> cases;
+  std::mutex passing;  // one pass at a time: ReconciliationStore is for one thread
+  std::unique_ptr<ReconciliationStore> cases;
   std::mutex mutex;
   std::condition_variable woken;
   bool stopping = false;  // under mutex
@@ -151,51 +151,51 @@ void Reconciler::Core::inquire(const CaseId& id, ReconcileReport& report) {
                        (*found)->fence == id.fence;
   if (!doubted) return;
   const Record& record = **found;
-  Cases::Taking taking;
+  ReconciliationStore::CaseClaim taking;
   taking.id = id;
   taking.subject = reconcile::derived_key(id.scope, id.key);
   taking.source = options.source;
   taking.began_at = reconcile::attempt_of(record).began_at.value_or(Instant{});
   taking.now = *at;
   taking.until = *at + options.ask_limit + beyond_limit;
-  const Cases::Result<std::optional<Case>> taken = cases->take(taking);
+  const ReconciliationStore::Result<std::optional<Case>> taken = cases->take(taking);
   if (!taken) return trouble(taken.error());
   if (!*taken || settle_by_late_answer(record, id, report)) return;
   ++report.asked;
   const std::optional<Instant> asked_at = now();
   if (!asked_at) return;  // counted, and asked again when its time is up
-  Told told = StillUnknown{};
-  Heard unknown = Heard::still;
+  LookupAnswer told = StillUnknown{};
+  LookupResult unknown = LookupResult::still;
   try {
     told = ask(doubt_of(record));
   } catch (const std::exception& error) {
-    unknown = Heard::nothing;
+    unknown = LookupResult::nothing;
     told = StillUnknown{std::string("asking threw: ") + error.what()};
   } catch (...) {
-    unknown = Heard::nothing;
+    unknown = LookupResult::nothing;
     told = StillUnknown{"asking threw"};
   }
   if (const auto* happened = std::get_if<Happened>(&told)) {
     const bool success = !happened->declined && reconcile::is_success(happened->response.status);
     if (!reconcile::is_its_answer(record, patience, success, *asked_at)) {
-      return go_on(record, **taken, Heard::still, "a refusal that may be an earlier attempt's",
-                   *asked_at, report);
+      return go_on(record, **taken, LookupResult::still,
+                   "a refusal that may be an earlier attempt's", *asked_at, report);
     }
     const Finding finding = FoundCompleted{storable(happened->response, SettleOptions{})};
     const std::string reason =
         (success ? "" : std::string(reconcile::declined_mark)) + "asked, it said: there it is";
     if (settle(record, id, finding, options.source, reason, report)) return;
-    return go_on(record, **taken, Heard::nothing, "there it is, but it could not be recorded",
+    return go_on(record, **taken, LookupResult::nothing, "found, but it could not be recorded",
                  *asked_at, report);
   }
   if (std::holds_alternative<NeverSeen>(told) && (*taken)->source != options.source) {
     const std::string why = "never seen; but \"" + (*taken)->source +
-                            "\" was named when the doubt arose, and what another source does not "
-                            "have proves nothing";
-    return go_on(record, **taken, Heard::still, why, *asked_at, report);
+                            "\" was named when the outcome became unknown, and what another "
+                            "source does not have proves nothing";
+    return go_on(record, **taken, LookupResult::still, why, *asked_at, report);
   }
   if (std::holds_alternative<NeverSeen>(told)) {
-    return go_on(record, **taken, Heard::absent, "never seen", *asked_at, report);
+    return go_on(record, **taken, LookupResult::absent, "never seen", *asked_at, report);
   }
   const std::string& why = std::get<StillUnknown>(told).why;
   go_on(record, **taken, unknown, why.empty() ? "not known yet" : why, *asked_at, report);
@@ -237,13 +237,14 @@ bool Reconciler::Core::settle(const Record& record, const CaseId& id, const Find
   const bool gone = std::holds_alternative<NotFound>(resolved.error()) ||
                     (refusal != nullptr && *refusal == ResolveRefusal::not_unknown);
   if (gone) {
-    note(id, CaseState::closed, 0, at, source, "refused", "somebody else had settled the record");
+    note(id, CaseState::closed, 0, at, source, "refused",
+         "lost a race: a concurrent update had settled the record");
   }
   return gone;
 }
 
 // What follows from an answer that completes nothing.
-void Reconciler::Core::go_on(const Record& record, const Case& taken, Heard heard,
+void Reconciler::Core::go_on(const Record& record, const Case& taken, LookupResult heard,
                              const std::string& why, Instant asked_at, ReconcileReport& report) {
   const Instant at = now().value_or(asked_at);
   const reconcile::Progress progress{taken.attempts, taken.absent, asked_at};
@@ -258,9 +259,9 @@ void Reconciler::Core::go_on(const Record& record, const Case& taken, Heard hear
     step.next_at = at + patience.backoff;
   }
   if (step.what == What::again) {
-    const char* const result = heard == Heard::absent  ? "absent"
-                               : heard == Heard::still ? "pending"
-                                                       : "failed";
+    const char* const result = heard == LookupResult::absent  ? "absent"
+                               : heard == LookupResult::still ? "pending"
+                                                              : "failed";
     return note(taken.id, CaseState::open, step.absent, step.next_at, options.source, result, why);
   }
   ++report.dead;
@@ -268,7 +269,7 @@ void Reconciler::Core::go_on(const Record& record, const Case& taken, Heard hear
                                         "\": " + log_name(record.scope, record.key) +
                                         " is a dead letter: " + why);
   note(taken.id, CaseState::dead, step.absent, at, options.source, "dead",
-       why + "; nobody is asked any more: resolve it by hand (pawl keys resolve)");
+       why + "; retries exhausted: resolve it by hand (pawl keys resolve)");
 }
 
 void Reconciler::Core::note(const CaseId& id, CaseState state, int absent, Instant next_at,
@@ -279,7 +280,7 @@ void Reconciler::Core::note(const CaseId& id, CaseState state, int absent, Insta
   change.absent = absent;
   change.next_at = next_at;
   change.note = CaseNote{now().value_or(next_at), id.fence, source, result, detail};
-  const Cases::Result<Done> written = cases->change(id, change);
+  const ReconciliationStore::Result<Done> written = cases->change(id, change);
   if (!written) trouble(written.error());
 }
 

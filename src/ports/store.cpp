@@ -1,4 +1,4 @@
-#include "pawl/ports/store.hpp"
+#include "src/ports/store.hpp"
 
 namespace pawl {
 namespace {

@@ -1,6 +1,6 @@
 #include "src/reconcile/derived_key.hpp"
 
-#include "pawl/core/sha256.hpp"
+#include "src/core/sha256.hpp"
 
 namespace pawl::reconcile {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "pawl/core/key.hpp"
+#include "pawl/types/key.hpp"
 
 namespace pawl::reconcile {
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "pawl/core/mutant.hpp"
 #include "src/reconcile/derived_key.hpp"
 
 namespace pawl::reconcile {
@@ -43,7 +42,6 @@ std::optional<Instant> seconds_in(const std::string& text) {
 constexpr Duration whole_seconds = std::chrono::seconds(1);
 
 bool is_of_this_life(const KeptEvent& event, Instant created_at) {
-  if (mutant(Mutant::event_of_another_life)) return true;
   return event.received_at >= created_at && event.happened_at + clock_difference >= created_at;
 }
 
@@ -52,7 +50,6 @@ bool has_own_time(const KeptEvent& event) { return event.happened_at != event.re
 // It happened when this attempt was under way, or later, whatever the clocks say.
 bool is_surely_of(const KeptEvent& event, const AttemptSeen& attempt) {
   if (attempt.attempt <= 1) return true;  // there was no other
-  if (mutant(Mutant::event_of_earlier_attempt)) return true;
   return attempt.began_at && has_own_time(event) &&
          event.happened_at >= *attempt.began_at + clock_difference;
 }
@@ -195,9 +192,7 @@ Contradiction contradiction(const KeptEvent& event, const std::vector<KeptEvent>
     const bool otherwise = stored_success && told_apart && is_surely_of(event, attempt);
     return otherwise ? Contradiction::outcome : Contradiction::none;
   }
-  if (!stored_success) {
-    return mutant(Mutant::contradiction_ignored) ? Contradiction::none : Contradiction::outcome;
-  }
+  if (!stored_success) return Contradiction::outcome;
   if (!attempt.began_at || attempt.attempt <= 1 || !has_own_time(event)) {
     return Contradiction::none;
   }

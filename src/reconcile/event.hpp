@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "pawl/core/expected.hpp"
-#include "pawl/core/record.hpp"
+#include "pawl/types/expected.hpp"
+#include "pawl/types/record.hpp"
 #include "src/reconcile/rules.hpp"
 
 namespace pawl::reconcile {

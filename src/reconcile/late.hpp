@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "pawl/core/outcome.hpp"
-#include "pawl/core/record.hpp"
+#include "pawl/types/outcome.hpp"
+#include "pawl/types/record.hpp"
 
 namespace pawl::reconcile {
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "pawl/core/canonical.hpp"
-#include "pawl/core/check.hpp"
-#include "pawl/core/sha256.hpp"
+#include "pawl/types/check.hpp"
+#include "src/core/canonical.hpp"
+#include "src/core/sha256.hpp"
 
 namespace pawl::reconcile {
 namespace {

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "pawl/core/expected.hpp"
-#include "pawl/core/json.hpp"
-#include "pawl/core/ledger.hpp"
+#include "pawl/types/expected.hpp"
+#include "pawl/types/json.hpp"
+#include "src/core/ledger.hpp"
 #include "src/reconcile/event.hpp"
 #include "src/reconcile/rules.hpp"
 

@@ -37,8 +37,8 @@ bool fits(const Rule& rule, const Response& answer, const json::Value* document)
   return rule.where.empty() || (document != nullptr && fulfils(rule.where, *document));
 }
 
-Judgement completed(const Rule& rule, const Response& answer, const json::Value* document,
-                    const Subject& subject, const SettleOptions& options) {
+SourceAnswer completed(const Rule& rule, const Response& answer, const json::Value* document,
+                       const Subject& subject, const SettleOptions& options) {
   Response reply = answer;
   if (rule.reply.status) reply.status = *rule.reply.status;
   if (reply.status < 200 || reply.status > 599) {
@@ -80,8 +80,8 @@ bool fulfils(const std::vector<Condition>& where, const json::Value& document) {
       where, [&](const Condition& condition) { return fulfils(condition, document); });
 }
 
-Judgement judge(const std::vector<Rule>& rules, const Response& answer, const Subject& subject,
-                const SettleOptions& options) {
+SourceAnswer interpret_answer(const std::vector<Rule>& rules, const Response& answer,
+                              const Subject& subject, const SettleOptions& options) {
   const Expected<json::Value, json::Error> read = json::read(answer.body);
   const json::Value* const document = read ? &*read : nullptr;
   for (const Rule& rule : rules) {

@@ -6,11 +6,11 @@
 #include <variant>
 #include <vector>
 
-#include "pawl/core/http.hpp"
-#include "pawl/core/json.hpp"
-#include "pawl/core/names.hpp"
-#include "pawl/core/outcome.hpp"
-#include "pawl/core/record.hpp"
+#include "pawl/types/http.hpp"
+#include "pawl/types/json.hpp"
+#include "pawl/types/names.hpp"
+#include "pawl/types/outcome.hpp"
+#include "pawl/types/record.hpp"
 #include "src/reconcile/template.hpp"
 
 namespace pawl::reconcile {
@@ -62,11 +62,11 @@ struct Absent {};
 struct Still {  // nothing to go by
   std::string why;
 };
-using Judgement = std::variant<Found, Absent, Still>;
+using SourceAnswer = std::variant<Found, Absent, Still>;
 
 // The first rule that fits decides. None: it is still not known.
-Judgement judge(const std::vector<Rule>& rules, const Response& answer, const Subject& subject,
-                const SettleOptions& options);
+SourceAnswer interpret_answer(const std::vector<Rule>& rules, const Response& answer,
+                              const Subject& subject, const SettleOptions& options);
 
 bool fulfils(const std::vector<Condition>& where, const json::Value& document);
 

@@ -23,13 +23,13 @@ Response answer(int status, std::string body) {
   return {status, {{"Content-Type", "text/x"}, {"Set-Cookie", "no"}}, std::move(body)};
 }
 
-std::string word(const Judgement& judgement) {
+std::string word(const SourceAnswer& judgement) {
   if (std::holds_alternative<Found>(judgement)) return "completed";
   return std::holds_alternative<Absent>(judgement) ? "absent" : "unknown";
 }
 
 std::string judged(const std::vector<Rule>& rules, int status, std::string body = "{}") {
-  return word(judge(rules, answer(status, std::move(body)), subject, {}));
+  return word(interpret_answer(rules, answer(status, std::move(body)), subject, {}));
 }
 
 TEST(Rules, NoRuleMeansNotKnown) {
@@ -86,8 +86,8 @@ TEST(Rules, AllConditionsMustHold) {
 }
 
 TEST(Rules, TheAnswerItselfIsStoredByteForByte) {
-  const Judgement judgement =
-      judge({rule("200", Then::completed)}, answer(200, "\x00\xff any"), subject, {});
+  const SourceAnswer judgement =
+      interpret_answer({rule("200", Then::completed)}, answer(200, "\x00\xff any"), subject, {});
   const StoredResponse& stored = std::get<Found>(judgement).response;
   EXPECT_EQ(stored.status, 200);
   EXPECT_EQ(stored.body, "\x00\xff any");
@@ -100,7 +100,7 @@ TEST(Rules, ATemplateThatCannotBeFilledCompletesNothing) {
   made.reply.status = 201;
   EXPECT_EQ(judged({made}, 200, "{}"), "unknown");
   EXPECT_EQ(judged({made}, 200, "no json"), "unknown");
-  const Judgement good = judge({made}, answer(200, R"({"id":7})"), subject, {});
+  const SourceAnswer good = interpret_answer({made}, answer(200, R"({"id":7})"), subject, {});
   EXPECT_EQ(std::get<Found>(good).response.body, R"({"id":7})");
   EXPECT_EQ(std::get<Found>(good).response.status, 201);
   EXPECT_EQ(std::get<Found>(good).response.headers,
@@ -112,7 +112,7 @@ TEST(Rules, ADeclineHasNotHappenedWhateverItIsAnsweredWith) {
   const auto happened = [](Then then, std::optional<int> told, int status) {
     Rule made = rule("*", then);
     made.reply.status = told;
-    return std::get<Found>(judge({made}, answer(status, "{}"), subject, {})).happened;
+    return std::get<Found>(interpret_answer({made}, answer(status, "{}"), subject, {})).happened;
   };
   EXPECT_TRUE(happened(Then::completed, 201, 200));
   EXPECT_FALSE(happened(Then::declined, 201, 200));
@@ -128,8 +128,8 @@ TEST(Rules, AnAnswerThatIsNotFinalIsNotStored) {
 TEST(Rules, ATooLargeAnswerCompletesWithoutItsBody) {
   SettleOptions options;
   options.response_bytes_max = 3;
-  const Judgement judgement =
-      judge({rule("200", Then::completed)}, answer(200, "four"), subject, options);
+  const SourceAnswer judgement =
+      interpret_answer({rule("200", Then::completed)}, answer(200, "four"), subject, options);
   EXPECT_FALSE(std::get<Found>(judgement).response.body);
 }
 

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "pawl/core/check.hpp"
-#include "pawl/core/mutant.hpp"
+#include "pawl/types/check.hpp"
 
 namespace pawl::reconcile {
 namespace {
@@ -23,8 +22,7 @@ Duration pause_after(int attempts, const Patience& patience, std::uint64_t chanc
 Instant quiet_at(const Record& unknown, const Patience& patience) {
   const auto* doubt = std::get_if<Unknown>(&unknown.state);
   PAWL_CHECK(doubt != nullptr);
-  const Instant ended = doubt->locked_until + unknown.policy.upstream_timeout;
-  return mutant(Mutant::visibility_ignored) ? ended : ended + patience.visibility_window;
+  return doubt->locked_until + unknown.policy.upstream_timeout + patience.visibility_window;
 }
 
 bool is_its_answer(const Record& unknown, const Patience& patience, bool happened,
@@ -33,16 +31,16 @@ bool is_its_answer(const Record& unknown, const Patience& patience, bool happene
 }
 
 Step next_step(const Record& unknown, const Patience& patience, const Progress& progress,
-               Heard heard, Instant now, std::uint64_t chance) {
+               LookupResult heard, Instant now, std::uint64_t chance) {
   return next_step(quiet_at(unknown, patience), patience, progress, heard, now, chance);
 }
 
-Step next_step(Instant quiet, const Patience& patience, const Progress& progress, Heard heard,
-               Instant now, std::uint64_t chance) {
-  const bool counts = heard == Heard::absent && progress.asked_at >= quiet;
+Step next_step(Instant quiet, const Patience& patience, const Progress& progress,
+               LookupResult heard, Instant now, std::uint64_t chance) {
+  const bool counts = heard == LookupResult::absent && progress.asked_at >= quiet;
   Step step;
   // What is known to the source is not absent, however often it seemed so. Silence says nothing.
-  step.absent = heard == Heard::still ? 0 : progress.absent + (counts ? 1 : 0);
+  step.absent = heard == LookupResult::still ? 0 : progress.absent + (counts ? 1 : 0);
   if (counts && step.absent >= patience.absent_confirmations) {
     step.what = Step::What::release;
     return step;

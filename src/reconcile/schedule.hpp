@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "pawl/core/record.hpp"
-#include "pawl/core/time.hpp"
+#include "pawl/types/record.hpp"
+#include "pawl/types/time.hpp"
 
 namespace pawl::reconcile {
 
@@ -38,7 +38,7 @@ struct Progress {
 };
 
 // What an answer that completes nothing leads to.
-enum class Heard {
+enum class LookupResult {
   absent,   // the source has never seen it
   still,    // the source knows it, and has no answer yet
   nothing,  // no answer, or none that says anything
@@ -53,9 +53,9 @@ struct Step {
 
 // `chance`: any number; it makes the jitter.
 Step next_step(const Record& unknown, const Patience& patience, const Progress& progress,
-               Heard heard, Instant now, std::uint64_t chance);
+               LookupResult heard, Instant now, std::uint64_t chance);
 // The same for whatever cannot act any more, and is visible, from `quiet` on.
-Step next_step(Instant quiet, const Patience& patience, const Progress& progress, Heard heard,
-               Instant now, std::uint64_t chance);
+Step next_step(Instant quiet, const Patience& patience, const Progress& progress,
+               LookupResult heard, Instant now, std::uint64_t chance);
 
 }  // namespace pawl::reconcile

@@ -35,7 +35,8 @@ TEST(Schedule, IsQuietWhenTheRequestHasEndedAndItsEffectsShow) {
 
 // Over everything that decides: nothing but late and repeated absence releases a record.
 TEST(Schedule, OnlyAbsenceLateEnoughAndOftenEnoughReleases) {
-  for (const Heard heard : {Heard::absent, Heard::still, Heard::nothing}) {
+  for (const LookupResult heard :
+       {LookupResult::absent, LookupResult::still, LookupResult::nothing}) {
     for (const Duration after : {Duration{-1}, Duration{0}, Duration{60s}}) {
       for (int absent = 0; absent <= 1; ++absent) {
         for (int attempts = 1; attempts <= 7; ++attempts) {
@@ -43,16 +44,16 @@ TEST(Schedule, OnlyAbsenceLateEnoughAndOftenEnoughReleases) {
           const Step step =
               next_step(unknown(), patience(), {attempts, absent, asked}, heard, asked + 1s, 12345);
           const bool late = after >= Duration{0};
-          const bool release = heard == Heard::absent && late && absent == 1;
+          const bool release = heard == LookupResult::absent && late && absent == 1;
           EXPECT_EQ(step.what == What::release, release);
-          const bool give_up = attempts >= 5 && late && heard != Heard::absent;
+          const bool give_up = attempts >= 5 && late && heard != LookupResult::absent;
           EXPECT_EQ(step.what == What::give_up, give_up);
           if (step.what == What::again) {
             EXPECT_GT(step.next_at, asked);
             EXPECT_LE(step.next_at, asked + 1s + 100s);
           }
-          const int counted = absent + (heard == Heard::absent && late ? 1 : 0);
-          EXPECT_EQ(step.absent, heard == Heard::still ? 0 : counted);
+          const int counted = absent + (heard == LookupResult::absent && late ? 1 : 0);
+          EXPECT_EQ(step.absent, heard == LookupResult::still ? 0 : counted);
         }
       }
     }
@@ -65,7 +66,7 @@ TEST(Schedule, BacksOffExponentiallyWithJitterUpToABound) {
     const Duration whole = std::min<Duration>(10s * (1 << (attempts - 1)), 100s);
     for (const std::uint64_t chance : {0ULL, 1ULL, 999'999'999ULL, ~0ULL}) {
       const Step step =
-          next_step(unknown(), patience(), {attempts, 0, now}, Heard::nothing, now, chance);
+          next_step(unknown(), patience(), {attempts, 0, now}, LookupResult::nothing, now, chance);
       EXPECT_GE(step.next_at, now + whole / 2);
       EXPECT_LE(step.next_at, now + whole);
     }
@@ -75,14 +76,16 @@ TEST(Schedule, BacksOffExponentiallyWithJitterUpToABound) {
 TEST(Schedule, AsksAgainAsSoonAsAnAbsenceCounts) {
   Patience slow = patience();
   slow.backoff = slow.backoff_max = std::chrono::hours(1);
-  const Step step = next_step(unknown(), slow, {1, 0, lease_end}, Heard::absent, lease_end + 1s, 0);
+  const Step step =
+      next_step(unknown(), slow, {1, 0, lease_end}, LookupResult::absent, lease_end + 1s, 0);
   EXPECT_EQ(step.next_at, quiet);
 }
 
 TEST(Schedule, AStopBetweenTheQuestionAndItsAnswerDoesNotMakeAnEarlyAbsenceLate) {
   Patience once = patience();
   once.absent_confirmations = 1;
-  const Step step = next_step(unknown(), once, {1, 0, quiet - 1us}, Heard::absent, quiet + 1h, 0);
+  const Step step =
+      next_step(unknown(), once, {1, 0, quiet - 1us}, LookupResult::absent, quiet + 1h, 0);
   EXPECT_EQ(step.what, What::again);
 }
 
@@ -90,7 +93,7 @@ TEST(Schedule, AStopBetweenTheQuestionAndItsAnswerDoesNotMakeAnEarlyAbsenceLate)
 TEST(Schedule, SilenceReleasesNothingWhereFewerConfirmationsAreWantedThanBefore) {
   Patience once = patience();
   once.absent_confirmations = 1;
-  for (const Heard heard : {Heard::nothing, Heard::still}) {
+  for (const LookupResult heard : {LookupResult::nothing, LookupResult::still}) {
     const Step step = next_step(unknown(), once, {2, 1, quiet + 1s}, heard, quiet + 2s, 0);
     EXPECT_EQ(step.what, What::again);
   }

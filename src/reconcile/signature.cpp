@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "pawl/core/sha256.hpp"
+#include "src/core/sha256.hpp"
 
 namespace pawl::reconcile {
 namespace {
@@ -107,8 +107,9 @@ Field field(const Headers& headers, std::string_view name) {
 
 }  // namespace
 
-std::optional<Flaw> flaw_in(const SignatureRules& rules, const std::vector<std::string>& secrets,
-                            const Headers& headers, std::string_view body, Instant now) {
+std::optional<Flaw> check_signature(const SignatureRules& rules,
+                                    const std::vector<std::string>& secrets, const Headers& headers,
+                                    std::string_view body, Instant now) {
   const Field told = field(headers, rules.header);
   if (told.count == 0) return Flaw::missing;
   if (told.count > 1) return Flaw::malformed;

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "pawl/core/http.hpp"
-#include "pawl/core/names.hpp"
-#include "pawl/core/time.hpp"
+#include "pawl/types/http.hpp"
+#include "pawl/types/names.hpp"
+#include "pawl/types/time.hpp"
 
 namespace pawl::reconcile {
 
@@ -32,8 +32,9 @@ enum class Flaw { missing, malformed, too_old, wrong };
 
 // Nothing where one of the secrets made the signature. `now`: wall time. How long the comparison
 // takes says nothing about where a signature is wrong.
-std::optional<Flaw> flaw_in(const SignatureRules& rules, const std::vector<std::string>& secrets,
-                            const Headers& headers, std::string_view body, Instant now);
+std::optional<Flaw> check_signature(const SignatureRules& rules,
+                                    const std::vector<std::string>& secrets, const Headers& headers,
+                                    std::string_view body, Instant now);
 
 }  // namespace pawl::reconcile
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "pawl/core/sha256.hpp"
+#include "src/core/sha256.hpp"
 
 namespace pawl::reconcile {
 namespace {
@@ -22,7 +22,7 @@ std::string stripe(const std::string& t, const std::string& secret) {
 }
 
 std::string flaw(const std::string& header, const std::string& sent = body) {
-  const auto found = flaw_in({}, secrets, {{"stripe-signature", header}}, sent, now);
+  const auto found = check_signature({}, secrets, {{"stripe-signature", header}}, sent, now);
   return found ? std::string(to_text(*found)) : "none";
 }
 
@@ -81,12 +81,12 @@ TEST(StripeSignature, WhatCannotBeReadIsMalformed) {
 }
 
 TEST(Signature, IsMissingOrAmbiguous) {
-  EXPECT_EQ(flaw_in({}, secrets, {}, body, now), Flaw::missing);
+  EXPECT_EQ(check_signature({}, secrets, {}, body, now), Flaw::missing);
   const std::string good = stripe("1700000000", secrets[0]);
-  EXPECT_EQ(
-      flaw_in({}, secrets, {{"Stripe-Signature", good}, {"Stripe-Signature", good}}, body, now),
-      Flaw::malformed);
-  EXPECT_EQ(flaw_in({}, {}, {{"Stripe-Signature", good}}, body, now), Flaw::wrong)
+  EXPECT_EQ(check_signature({}, secrets, {{"Stripe-Signature", good}, {"Stripe-Signature", good}},
+                            body, now),
+            Flaw::malformed);
+  EXPECT_EQ(check_signature({}, {}, {{"Stripe-Signature", good}}, body, now), Flaw::wrong)
       << "no secret: nobody is believed";
 }
 
@@ -99,15 +99,17 @@ SignatureRules hmac() {
 
 TEST(HmacSignature, IsOfTheBodyAlone) {
   const std::string good = mac(secrets[1], body);
-  EXPECT_FALSE(flaw_in(hmac(), secrets, {{"X-Signature", good}}, body, now));
-  EXPECT_EQ(flaw_in(hmac(), secrets, {{"X-Signature", good}}, body + "x", now), Flaw::wrong);
+  EXPECT_FALSE(check_signature(hmac(), secrets, {{"X-Signature", good}}, body, now));
+  EXPECT_EQ(check_signature(hmac(), secrets, {{"X-Signature", good}}, body + "x", now),
+            Flaw::wrong);
   SignatureRules prefixed = hmac();
   prefixed.prefix = "sha256=";
-  EXPECT_FALSE(flaw_in(prefixed, secrets, {{"X-Signature", "sha256=" + good}}, body, now));
-  EXPECT_EQ(flaw_in(prefixed, secrets, {{"X-Signature", good}}, body, now), Flaw::malformed);
+  EXPECT_FALSE(check_signature(prefixed, secrets, {{"X-Signature", "sha256=" + good}}, body, now));
+  EXPECT_EQ(check_signature(prefixed, secrets, {{"X-Signature", good}}, body, now),
+            Flaw::malformed);
   std::string upper = good;
   for (char& c : upper) c = static_cast<char>(c >= 'a' ? c - 32 : c);
-  EXPECT_FALSE(flaw_in(hmac(), secrets, {{"X-Signature", upper}}, body, now));
+  EXPECT_FALSE(check_signature(hmac(), secrets, {{"X-Signature", upper}}, body, now));
 }
 
 TEST(HmacSignature, MayBeDatedAndInBase64) {
@@ -115,18 +117,18 @@ TEST(HmacSignature, MayBeDatedAndInBase64) {
   rules.timestamp_header = "X-Time";
   const std::string good = mac(secrets[0], "1700000000." + body);
   const auto check = [&](const std::string& time) {
-    return flaw_in(rules, secrets, {{"X-Signature", good}, {"X-Time", time}}, body, now);
+    return check_signature(rules, secrets, {{"X-Signature", good}, {"X-Time", time}}, body, now);
   };
   EXPECT_FALSE(check("1700000000"));
   EXPECT_EQ(check("1700000001"), Flaw::wrong);
   EXPECT_EQ(check("now"), Flaw::malformed);
-  EXPECT_EQ(flaw_in(rules, secrets, {{"X-Signature", good}}, body, now), Flaw::missing);
+  EXPECT_EQ(check_signature(rules, secrets, {{"X-Signature", good}}, body, now), Flaw::missing);
   // HMAC-SHA-256, key "key", as many libraries print it.
   SignatureRules base = hmac();
   base.encoding = Encoding::base64;
-  EXPECT_FALSE(flaw_in(base, {"key"},
-                       {{"X-Signature", "97yD9DBThCSxMpjmqm+xQ+9NWaFJRhdZl0edvC0aPNg="}},
-                       "The quick brown fox jumps over the lazy dog", now));
+  EXPECT_FALSE(check_signature(base, {"key"},
+                               {{"X-Signature", "97yD9DBThCSxMpjmqm+xQ+9NWaFJRhdZl0edvC0aPNg="}},
+                               "The quick brown fox jumps over the lazy dog", now));
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "pawl/core/expected.hpp"
-#include "pawl/core/json.hpp"
+#include "pawl/types/expected.hpp"
+#include "pawl/types/json.hpp"
 
 namespace pawl::reconcile {
 

@@ -1,18 +1,18 @@
-// Cases, on both stores: one contract.
+// ReconciliationStore, on both stores: one contract.
 #include <gmock/gmock.h>
 
 #include <atomic>
 #include <filesystem>
 #include <thread>
 
-#include "src/adapters/postgres/cases.hpp"
 #include "src/adapters/postgres/migrate.hpp"
 #include "src/adapters/postgres/postgres_store.hpp"
-#include "src/adapters/sqlite/cases.hpp"
+#include "src/adapters/postgres/reconciliation_store.hpp"
+#include "src/adapters/sqlite/reconciliation_store.hpp"
 #include "src/adapters/sqlite/sqlite_store.hpp"
 #include "src/adapters/sqlite/test_support.hpp"
-#include "testing/postgres_server.hpp"
 #include "testing/run.hpp"
+#include "tests/support/postgres_server.hpp"
 
 namespace pawl {
 namespace {
@@ -49,7 +49,7 @@ class CasesContract : public ::testing::TestWithParam<Kind> {
   }
 
   // One more node.
-  std::unique_ptr<Cases> connect() {
+  std::unique_ptr<ReconciliationStore> connect() {
     if (GetParam() == Kind::sqlite) {
       sqlite::Options options;
       options.busy_timeout = 30s;
@@ -83,8 +83,8 @@ class CasesContract : public ::testing::TestWithParam<Kind> {
     if (!written || !written->mine) throw std::runtime_error("not inserted");
   }
 
-  static Cases::Taking taking(std::int64_t fence, Duration now = 0s) {
-    Cases::Taking one;
+  static ReconciliationStore::CaseClaim taking(std::int64_t fence, Duration now = 0s) {
+    ReconciliationStore::CaseClaim one;
     one.id = CaseId{unknown().scope, unknown().key, Fence{fence}};
     one.subject = "subject";
     one.source = "bank";
@@ -211,7 +211,7 @@ TEST_P(CasesContract, FinalEventsWaitUntilTheyAreAppliedOrPutOff) {
 
 TEST_P(CasesContract, AreFoundByWhatAnEventMayKnowThemBy) {
   const auto cases = connect();
-  Cases::Taking one = taking(7);
+  ReconciliationStore::CaseClaim one = taking(7);
   one.resource = "resource:ch_1";
   one.began_at = start - 5s;
   ASSERT_TRUE(cases->take(one).value());
@@ -320,7 +320,7 @@ TEST_P(CasesContract, OldThingsAreForgottenAndOpenOnesAreNot) {
 TEST_P(CasesContract, WhatNobodyWasAskedAboutIsTakenBySomebodyWhoHasASource) {
   put(unknown());
   const auto cases = connect();
-  Cases::Taking nobody = taking(7);
+  ReconciliationStore::CaseClaim nobody = taking(7);
   nobody.source = "";
   ASSERT_TRUE(cases->take(nobody).value());
   ASSERT_TRUE(cases->change(nobody.id, change(CaseState::dead, 1h)));
@@ -335,7 +335,7 @@ TEST_P(CasesContract, WhatNobodyWasAskedAboutIsTakenBySomebodyWhoHasASource) {
 TEST_P(CasesContract, RememberWhoWasNamedFirst) {
   const auto cases = connect();
   ASSERT_TRUE(cases->take(taking(7)).value());
-  Cases::Taking other = taking(7, 1min);
+  ReconciliationStore::CaseClaim other = taking(7, 1min);
   other.source = "other";
   const auto taken = cases->take(other).value();
   ASSERT_TRUE(taken);

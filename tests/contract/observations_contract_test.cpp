@@ -6,11 +6,11 @@
 #include <thread>
 
 #include "src/adapters/postgres/migrate.hpp"
-#include "src/adapters/postgres/observations.hpp"
-#include "src/adapters/sqlite/observations.hpp"
+#include "src/adapters/postgres/observation_store.hpp"
+#include "src/adapters/sqlite/observation_store.hpp"
 #include "src/adapters/sqlite/sqlite_store.hpp"
 #include "src/adapters/sqlite/test_support.hpp"
-#include "testing/postgres_server.hpp"
+#include "tests/support/postgres_server.hpp"
 
 namespace pawl {
 namespace {
@@ -40,15 +40,15 @@ class ObservationsContract : public ::testing::TestWithParam<Kind> {
   }
 
   // One more node.
-  std::unique_ptr<Observations> connect() {
+  std::unique_ptr<ObservationStore> connect() {
     if (GetParam() == Kind::sqlite) {
       sqlite::Options options;
       options.busy_timeout = 30s;
-      return std::make_unique<sqlite::SqliteObservations>(directory_.file(), options);
+      return std::make_unique<sqlite::SqliteObservationStore>(directory_.file(), options);
     }
     postgres::Options options;
     options.operation_timeout = 30s;
-    return std::make_unique<postgres::PostgresObservations>(server().url(database_), options);
+    return std::make_unique<postgres::PostgresObservationStore>(server().url(database_), options);
   }
 
   static ObservedRow row(const ObservedKey& key, Instant reap_after) {
@@ -81,9 +81,9 @@ class ObservationsContract : public ::testing::TestWithParam<Kind> {
     return one;
   }
 
-  static Expected<Done, std::string> put(Observations& node, const ObservedRow& next) {
-    return node.apply({next.id}, [&](const Observations::Found& found, Instant) {
-      Judged judged;
+  static Expected<Done, std::string> put(ObservationStore& node, const ObservedRow& next) {
+    return node.apply({next.id}, [&](const ObservationStore::Found& found, Instant) {
+      ObservationUpdate judged;
       ObservedChange change{next, std::nullopt};
       if (found.front()) change.expected = {found.front()->fence, found.front()->status};
       judged.changes.push_back(change);
@@ -91,27 +91,29 @@ class ObservationsContract : public ::testing::TestWithParam<Kind> {
     });
   }
 
-  static Expected<Done, std::string> add(Observations& node, const std::vector<Tally>& tallies) {
-    return node.apply({}, [&](const Observations::Found&, Instant) {
-      return Judged{.changes = {}, .tallies = tallies};
+  static Expected<Done, std::string> add(ObservationStore& node,
+                                         const std::vector<Tally>& tallies) {
+    return node.apply({}, [&](const ObservationStore::Found&, Instant) {
+      return ObservationUpdate{.changes = {}, .tallies = tallies};
     });
   }
 
-  static Observations::Found look(Observations& node, const std::vector<ObservedKey>& keys) {
-    Observations::Found seen;
-    const auto done = node.apply(keys, [&](const Observations::Found& found, Instant) {
+  static ObservationStore::Found look(ObservationStore& node,
+                                      const std::vector<ObservedKey>& keys) {
+    ObservationStore::Found seen;
+    const auto done = node.apply(keys, [&](const ObservationStore::Found& found, Instant) {
       seen = found;
-      return Judged{};
+      return ObservationUpdate{};
     });
     EXPECT_TRUE(done) << done.error();
     return seen;
   }
 
-  static Instant time_of(Observations& node) {
+  static Instant time_of(ObservationStore& node) {
     Instant time{};
-    EXPECT_TRUE(node.apply({}, [&](const Observations::Found&, Instant now) {
+    EXPECT_TRUE(node.apply({}, [&](const ObservationStore::Found&, Instant now) {
       time = now;
-      return Judged{};
+      return ObservationUpdate{};
     }));
     return time;
   }
@@ -128,7 +130,7 @@ TEST_P(ObservationsContract, GivesBackWhatWasWritten) {
   ObservedRow written = row(key, far);
   ASSERT_TRUE(put(*node, written));
   EXPECT_EQ(look(*connect(), {other, key}),
-            (Observations::Found{std::nullopt, std::optional(written)}));
+            (ObservationStore::Found{std::nullopt, std::optional(written)}));
   written.status = "completed";
   written.fence = 8;
   ASSERT_TRUE(put(*node, written));
@@ -145,8 +147,8 @@ TEST_P(ObservationsContract, NodesThatCountAtOnceLoseNothing) {
       const auto mine = connect();
       for (int round = 0; round < rounds; ++round) {
         // Raises the row's fence by one, whatever it is, and counts that.
-        const auto raise = [&](const Observations::Found& found, Instant) {
-          Judged judged;
+        const auto raise = [&](const ObservationStore::Found& found, Instant) {
+          ObservationUpdate judged;
           ObservedChange change{row(key, far), std::nullopt};
           change.next.fence = 1;
           if (found.front()) {
@@ -223,11 +225,11 @@ INSTANTIATE_TEST_SUITE_P(All, ObservationsContract, ::testing::Values(Kind::sqli
                            return which.param == Kind::sqlite ? "Sqlite" : "Postgres";
                          });
 
-TEST(PostgresObservations, SayWhatIsMissingAndNeverThePassword) {
+TEST(PostgresObservationStore, SayWhatIsMissingAndNeverThePassword) {
   server().create_database("empty");
-  postgres::PostgresObservations empty(server().url("empty"));
+  postgres::PostgresObservationStore empty(server().url("empty"));
   EXPECT_THAT(empty.summary(1h).error(), HasSubstr("run `pawl migrate --store URL` first"));
-  postgres::PostgresObservations away("postgres://pawl:hush@127.0.0.1:1/pawl");
+  postgres::PostgresObservationStore away("postgres://pawl:hush@127.0.0.1:1/pawl");
   const std::string why = away.summary(1h).error();
   EXPECT_THAT(why, HasSubstr("127.0.0.1"));
   EXPECT_THAT(why, ::testing::Not(HasSubstr("hush")));

@@ -7,11 +7,11 @@
 #include <thread>
 
 #include "src/adapters/postgres/migrate.hpp"
-#include "src/adapters/postgres/outbox.hpp"
-#include "src/adapters/sqlite/outbox.hpp"
+#include "src/adapters/postgres/outbox_store.hpp"
+#include "src/adapters/sqlite/outbox_store.hpp"
 #include "src/adapters/sqlite/sqlite_store.hpp"
 #include "src/adapters/sqlite/test_support.hpp"
-#include "testing/postgres_server.hpp"
+#include "tests/support/postgres_server.hpp"
 
 namespace pawl {
 namespace {

@@ -2,12 +2,12 @@
 
 #include <atomic>
 
-#include "src/adapters/postgres/cases.hpp"
 #include "src/adapters/postgres/migrate.hpp"
 #include "src/adapters/postgres/postgres_store.hpp"
+#include "src/adapters/postgres/reconciliation_store.hpp"
 #include "src/adapters/postgres/row.hpp"
-#include "testing/postgres_server.hpp"
 #include "tests/contract/store_contract.hpp"
+#include "tests/support/postgres_server.hpp"
 
 namespace pawl {
 namespace {

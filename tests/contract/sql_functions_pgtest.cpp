@@ -4,17 +4,17 @@
 #include <mutex>
 #include <thread>
 
-#include "pawl/engine.hpp"
 #include "src/adapters/os/random.hpp"
 #include "src/adapters/os/system_clock.hpp"
 #include "src/adapters/postgres/migrate.hpp"
 #include "src/adapters/postgres/postgres_store.hpp"
+#include "src/engine/engine.hpp"
 #include "testing/builders.hpp"
 #include "testing/counting.hpp"
-#include "testing/postgres_server.hpp"
-#include "testing/process.hpp"
 #include "testing/run.hpp"
 #include "testing/scripted_upstream.hpp"
+#include "tests/support/postgres_server.hpp"
+#include "tests/support/process.hpp"
 
 namespace pawl {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <filesystem>
 
-#include "src/adapters/sqlite/cases.hpp"
 #include "src/adapters/sqlite/codec.hpp"
 #include "src/adapters/sqlite/connection.hpp"
+#include "src/adapters/sqlite/reconciliation_store.hpp"
 #include "src/adapters/sqlite/sqlite_store.hpp"
 #include "tests/contract/store_contract.hpp"
 

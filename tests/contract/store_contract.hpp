@@ -23,10 +23,10 @@
 #include <string_view>
 #include <vector>
 
-#include "pawl/ports/store.hpp"
+#include "src/ports/store.hpp"
 #include "testing/builders.hpp"
 #include "testing/run.hpp"
-#include "testing/store_harness.hpp"
+#include "tests/support/store_harness.hpp"
 
 namespace pawl {
 

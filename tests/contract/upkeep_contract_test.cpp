@@ -3,12 +3,12 @@
 
 #include <atomic>
 
-#include "src/adapters/postgres/cases.hpp"
 #include "src/adapters/postgres/migrate.hpp"
 #include "src/adapters/postgres/postgres_store.hpp"
-#include "src/adapters/sqlite/cases.hpp"
+#include "src/adapters/postgres/reconciliation_store.hpp"
+#include "src/adapters/sqlite/reconciliation_store.hpp"
 #include "src/adapters/sqlite/test_support.hpp"
-#include "testing/postgres_server.hpp"
+#include "tests/support/postgres_server.hpp"
 
 namespace pawl {
 namespace {

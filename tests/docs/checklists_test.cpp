@@ -9,6 +9,7 @@
 #include <iterator>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 
@@ -60,6 +61,32 @@ TEST(Checklists, EveryNameIsATest) {
     EXPECT_THAT(named, SizeIs(::testing::Gt(20U)));
     for (const std::string& name : named) EXPECT_THAT(tests, Contains(name)) << document;
   }
+}
+
+// A row of the walk: functions, and files that define them between them.
+TEST(LifeOfARequest, NamesFilesAndFunctionsThatAreThere) {
+  std::istringstream lines(
+      text_of(std::filesystem::path(PAWL_SOURCE_DIR) / "docs" / "life-of-a-request.md"));
+  const std::regex file(R"(`(src/[\w/]+\.cpp)`)");
+  const std::regex function(R"(`((?:\w+::)?\w+)`)");
+  std::size_t rows = 0;
+  for (std::string line; std::getline(lines, line);) {
+    Names files;
+    collect(files, line, file);
+    if (files.empty()) continue;
+    ++rows;
+    std::string sources;
+    for (const std::string& name : files) {
+      sources += text_of(std::filesystem::path(PAWL_SOURCE_DIR) / name);
+    }
+    Names functions;
+    collect(functions, line, function);
+    EXPECT_FALSE(functions.empty()) << line;
+    for (const std::string& name : functions) {
+      EXPECT_THAT(sources, ::testing::HasSubstr(name + "(")) << line;
+    }
+  }
+  EXPECT_GE(rows, 15U);
 }
 
 TEST(Alerts, NameMetricsThatExist) {

@@ -6,9 +6,9 @@
 #include <fstream>
 #include <regex>
 
-#include "pawl/core/json.hpp"
-#include "testing/process.hpp"
-#include "testing/serve_process.hpp"
+#include "pawl/types/json.hpp"
+#include "tests/support/process.hpp"
+#include "tests/support/serve_process.hpp"
 
 namespace pawl {
 namespace {
@@ -70,7 +70,7 @@ class BrokenConfig : public ::testing::Test {
         {"upstream = \"http://127.0.0.1:3000/api\"\n", "'upstream'"},
         {"listen = \"127.0.0.1:0\"\n", "there is no upstream"},
         {"", "there is no upstream"},
-        {up + "listen = \"0.0.0.0:8080\"\n", "without knowing callers apart"},
+        {up + "listen = \"0.0.0.0:8080\"\n", "without distinguishing callers"},
         {up + "[admin]\nlisten = \"0.0.0.0:9090\"\n", "it needs [admin] token_file"},
         {up + "listen = \"127.0.0.1:7000\"\n[admin]\nlisten = \"127.0.0.1:7000\"\n",
          "each needs an address of its own"},
@@ -116,7 +116,7 @@ class BrokenConfig : public ::testing::Test {
         {up + "[caller]\nfrom = \"api-key\"\nkeys_file = \"" + bad_keys + "\"\n", "needs 'sha256'"},
         {up + "[caller]\nfrom = \"api-key\"\n[[caller.api_key]]\nscope = \"a\"\nsha256 = \"x\"\n",
          "64 hexadecimal digits"},
-        {up + "[key_api]\ncallers = [\"acme\"]\n", "callers are not told apart"},
+        {up + "[key_api]\ncallers = [\"acme\"]\n", "callers are not distinguished"},
         {up + route + route, "never gets a request"},
         {up + "[[route]]\nmatch = \"/a\"\n", "'match'"},
         {up + route + "key_scope = \"caller+route\"\n", "needs a 'name'"},

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "testing/process.hpp"
+#include "tests/support/process.hpp"
 
 namespace pawl {
 namespace {

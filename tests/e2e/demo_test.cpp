@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <sstream>
 
-#include "testing/process.hpp"
-#include "testing/raw_client.hpp"
-#include "testing/serve_process.hpp"
-#include "testing/service_process.hpp"
+#include "tests/support/process.hpp"
+#include "tests/support/raw_client.hpp"
+#include "tests/support/serve_process.hpp"
+#include "tests/support/service_process.hpp"
 
 namespace pawl {
 namespace {

@@ -261,6 +261,7 @@ TEST_P(Evidence, AConnectionThatDiedWhileIdleIsNotUsed) {
     Post each = payment;
     each.key = "one-of-many-keys-" + std::to_string(i);
     EXPECT_EQ(post(gateway.port(), each).status, 201);
+    upstream.wait_for_ends(static_cast<std::size_t>(i) + 1);
   }
 }
 

@@ -4,10 +4,10 @@
 #include <regex>
 #include <set>
 
-#include "pawl/core/json.hpp"
-#include "pawl/core/sha256.hpp"
-#include "testing/process.hpp"
+#include "pawl/types/json.hpp"
+#include "src/core/sha256.hpp"
 #include "tests/e2e/gateway_fixture.hpp"
+#include "tests/support/process.hpp"
 
 namespace pawl::e2e {
 namespace {
@@ -86,7 +86,7 @@ TEST_P(Explain, ALogLineLeadsToTheRecord) {
   const std::string about = "Key " + payment.key + " of caller:acme";
   const Finished by_hash = explain({"--hash", member_of(lines[0], "key_hash")});
   EXPECT_EQ(by_hash.exit_code, 0) << by_hash.out << by_hash.err;
-  EXPECT_THAT(by_hash.out, AllOf(HasSubstr(about), HasSubstr("nobody knows")));
+  EXPECT_THAT(by_hash.out, AllOf(HasSubstr(about), HasSubstr("the outcome is unknown")));
   const Finished by_id = explain({"--request-id", member_of(lines[0], "request_id")});
   EXPECT_EQ(by_id.exit_code, 0) << by_id.out << by_id.err;
   EXPECT_THAT(by_id.out, HasSubstr(about));

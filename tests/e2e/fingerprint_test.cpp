@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "pawl/core/json.hpp"
-#include "testing/process.hpp"
+#include "pawl/types/json.hpp"
+#include "tests/support/process.hpp"
 
 namespace pawl {
 namespace {

@@ -3,8 +3,8 @@
 #include <chrono>
 #include <thread>
 
-#include "pawl/core/json.hpp"
-#include "testing/process.hpp"
+#include "pawl/types/json.hpp"
+#include "tests/support/process.hpp"
 
 namespace pawl::e2e {
 namespace {

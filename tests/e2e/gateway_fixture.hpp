@@ -8,10 +8,10 @@
 #include <list>
 #include <string>
 
-#include "testing/postgres_server.hpp"
-#include "testing/raw_client.hpp"
-#include "testing/serve_process.hpp"
-#include "testing/upstream_server.hpp"
+#include "tests/support/postgres_server.hpp"
+#include "tests/support/raw_client.hpp"
+#include "tests/support/serve_process.hpp"
+#include "tests/support/upstream_server.hpp"
 
 namespace pawl::e2e {
 

@@ -5,7 +5,7 @@
 #include <regex>
 #include <sstream>
 
-#include "testing/process.hpp"
+#include "tests/support/process.hpp"
 
 namespace pawl::e2e {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "pawl/core/sha256.hpp"
+#include "src/core/sha256.hpp"
 #include "tests/e2e/gateway_fixture.hpp"
 
 namespace pawl::e2e {

@@ -5,7 +5,7 @@
 #include <set>
 #include <thread>
 
-#include "pawl/core/json.hpp"
+#include "pawl/types/json.hpp"
 
 namespace pawl::e2e {
 namespace {

@@ -11,9 +11,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "pawl/core/json.hpp"
-#include "testing/process.hpp"
+#include "pawl/types/json.hpp"
 #include "tests/e2e/gateway_fixture.hpp"
+#include "tests/support/process.hpp"
 
 namespace pawl::e2e {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#include "testing/postgres_server.hpp"
-#include "testing/process.hpp"
+#include "tests/support/postgres_server.hpp"
+#include "tests/support/process.hpp"
 
 namespace pawl {
 namespace {

@@ -3,10 +3,10 @@
 #include <fstream>
 #include <sstream>
 
-#include "pawl/core/json.hpp"
-#include "pawl/core/sha256.hpp"
-#include "testing/process.hpp"
+#include "pawl/types/json.hpp"
+#include "src/core/sha256.hpp"
 #include "tests/e2e/key_api_fixture.hpp"
+#include "tests/support/process.hpp"
 
 namespace pawl::e2e {
 namespace {

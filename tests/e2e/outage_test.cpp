@@ -181,7 +181,7 @@ TEST_P(Outage, TheBreakerOpensAnswersAtOnceAndClosesByItself) {
   EXPECT_TRUE(turns(gateway, 503));
   ASSERT_TRUE(until([&] {  // one in a second still asks; the others do not wait for the store
     EXPECT_EQ(problem_of(post(gateway.port(), other)), "store-unavailable");
-    return gateway.err().find("the store is known to be away") != std::string::npos;
+    return gateway.err().find("the store is known to be unavailable") != std::string::npos;
   }));
   expect_replayed(gateway);
   store_comes_back();

@@ -5,8 +5,8 @@
 #include <map>
 #include <mutex>
 
-#include "testing/process.hpp"
 #include "tests/e2e/gateway_fixture.hpp"
+#include "tests/support/process.hpp"
 
 namespace pawl::e2e {
 

@@ -1,5 +1,5 @@
 // Dead letters and what an operator does with them.
-#include "pawl/core/json.hpp"
+#include "pawl/types/json.hpp"
 #include "tests/e2e/outbox_fixture.hpp"
 
 namespace pawl::e2e {

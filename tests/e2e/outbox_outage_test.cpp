@@ -14,7 +14,7 @@ TEST_P(OutboxOutage, ADestinationThatIsDownOpensItsBreakerAndComesBackByItself) 
   for (int i = 1; i <= 8; ++i) enqueue(i);
   const std::string breaker = R"(pawl_outbox_breaker_open{destination="provider"})";
   ASSERT_TRUE(until([&] { return metric(worker, breaker) == 1; }));
-  EXPECT_TRUE(worker.wait_for_text("destination provider is in trouble"));
+  EXPECT_TRUE(worker.wait_for_text("destination provider is degraded"));
   EXPECT_EQ(sql("SELECT sum(attempt) FROM pawl.outbox"), "0") << "nothing was sent, nothing counts";
   EXPECT_EQ(sql("SELECT count(*) FROM pawl.outbox WHERE status = 'pending'"), "8");
   UpstreamServer back([this](const ReceivedRequest& request) { return charge(ledger, request); },
@@ -66,7 +66,7 @@ TEST_P(OutboxStoreOutage, PostgresStopsAndStartsAndNothingIsLostOrDoubled) {
   ASSERT_TRUE(until([&] {
     return sql("SELECT count(*) FROM pawl.outbox WHERE status = 'done'") == std::to_string(rows);
   }));
-  EXPECT_TRUE(worker.wait_for_text("outbox: the store is back"));
+  EXPECT_TRUE(worker.wait_for_text("outbox: the store has recovered"));
   for (int i = 1; i <= rows; ++i) EXPECT_EQ(ledger.effects(key_of(i)), 1) << i;
 }
 

@@ -2,7 +2,7 @@
 #include <atomic>
 #include <fstream>
 
-#include "pawl/core/sha256.hpp"
+#include "src/core/sha256.hpp"
 #include "tests/e2e/outbox_fixture.hpp"
 
 namespace pawl::e2e {

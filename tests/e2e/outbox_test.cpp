@@ -1,5 +1,5 @@
 // The outbox on the real binary: rows are delivered once, under their key, signed.
-#include "pawl/core/sha256.hpp"
+#include "src/core/sha256.hpp"
 #include "tests/e2e/outbox_fixture.hpp"
 
 namespace pawl::e2e {

@@ -1,7 +1,7 @@
 // What a service says of its own answer (Pawl-Outcome), and what an answer means where it says
 // nothing. The header is for Pawl alone: no client sees it, and it is not kept.
-#include "testing/process.hpp"
 #include "tests/e2e/gateway_fixture.hpp"
+#include "tests/support/process.hpp"
 
 namespace pawl::e2e {
 namespace {

@@ -5,9 +5,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "testing/child_process.hpp"
-#include "testing/process.hpp"
 #include "tests/e2e/key_api_fixture.hpp"
+#include "tests/support/child_process.hpp"
+#include "tests/support/process.hpp"
 
 namespace pawl::e2e {
 namespace {

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "testing/process.hpp"
+#include "tests/support/process.hpp"
 
 namespace pawl {
 namespace {
@@ -163,9 +163,9 @@ TEST(Readme, AServiceThatInsertsAndAnswers500HasOneRowAndEveryTextIsTrue) {
     has_not(retry, "looked into");
   }
   const std::string explained = part_of(done.out, "== explain", "== policy");
-  has(explained, "It may have happened, or not: nobody knows.");
+  has(explained, "It may have happened, or not: the outcome is unknown.");
   has(explained, "The service answered 500");
-  has(explained, "a person must decide");
+  has(explained, "an operator must decide");
   has(explained, "pawl keys resolve my-first-payment-0001");
   has_not(explained, "othing happened");
   has_not(explained, "goes on by itself");

@@ -4,8 +4,8 @@
 #include <fstream>
 #include <thread>
 
-#include "testing/process.hpp"
 #include "tests/e2e/gateway_fixture.hpp"
+#include "tests/support/process.hpp"
 
 namespace pawl::e2e {
 namespace {
@@ -230,7 +230,7 @@ TEST_P(Reconcile, AnotherSourceDoesNotReleaseWhatTheFirstOneMayHave) {
   EXPECT_EQ(problem_of(post(after.port(), payment)), "outcome-unknown");
   EXPECT_EQ(upstream.effects(payment.key), 1U);
   EXPECT_THAT(keys({"show", payment.key, "--scope", "caller:default"}).out,
-              HasSubstr("the route named \"bank\" when the doubt arose"));
+              HasSubstr("the route named \"bank\" when the outcome became unknown"));
   after.kill_hard();
   // The first one is believed, when it is asked again.
   bank.behave(Behaviour::answer(404, "{}"));
@@ -393,7 +393,7 @@ TEST_P(Reconcile, AClientIsToldWhoDecides) {
   const HttpAnswer waits = post(told_only.port(), awaited);
   EXPECT_EQ(waits.value("Pawl-Should-Retry"), "false");
   EXPECT_FALSE(waits.header("Retry-After"));
-  EXPECT_THAT(waits.body, HasSubstr("unless the provider tells of it, an operator must decide"));
+  EXPECT_THAT(waits.body, HasSubstr("unless the provider reports it, an operator must decide"));
   // Held after a server error: what the service could say.
   Post held = payment;
   held.key = "held-0123456789ab";

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
-#include "testing/raw_client.hpp"
-#include "testing/serve_process.hpp"
-#include "testing/upstream_server.hpp"
+#include "tests/support/raw_client.hpp"
+#include "tests/support/serve_process.hpp"
+#include "tests/support/upstream_server.hpp"
 
 namespace pawl {
 namespace {

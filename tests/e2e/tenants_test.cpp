@@ -1,5 +1,5 @@
 // Keys belong to the caller that used them.
-#include "pawl/core/sha256.hpp"
+#include "src/core/sha256.hpp"
 #include "tests/e2e/gateway_fixture.hpp"
 
 namespace pawl::e2e {

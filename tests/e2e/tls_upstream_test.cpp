@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "testing/process.hpp"
 #include "tests/e2e/gateway_fixture.hpp"
+#include "tests/support/process.hpp"
 
 namespace pawl::e2e {
 namespace {

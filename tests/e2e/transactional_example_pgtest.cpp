@@ -12,8 +12,8 @@
 #include <future>
 #include <sstream>
 
-#include "testing/process.hpp"
 #include "tests/e2e/gateway_fixture.hpp"
+#include "tests/support/process.hpp"
 
 namespace pawl::e2e {
 namespace {

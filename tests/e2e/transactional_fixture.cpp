@@ -13,7 +13,7 @@
 #include <sstream>
 #include <utility>
 
-#include "testing/process.hpp"
+#include "tests/support/process.hpp"
 
 namespace pawl::e2e {
 namespace {

@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-#include "pawl/core/sha256.hpp"
+#include "src/core/sha256.hpp"
 #include "tests/e2e/transactional_fixture.hpp"
 
 namespace pawl::e2e {

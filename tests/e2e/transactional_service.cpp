@@ -16,7 +16,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "testing/wire.hpp"
+#include "tests/support/wire.hpp"
 
 namespace pawl::e2e {
 namespace {

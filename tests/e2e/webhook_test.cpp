@@ -3,9 +3,9 @@
 #include <fstream>
 #include <thread>
 
-#include "pawl/core/sha256.hpp"
-#include "testing/process.hpp"
+#include "src/core/sha256.hpp"
 #include "tests/e2e/gateway_fixture.hpp"
+#include "tests/support/process.hpp"
 
 namespace pawl::e2e {
 namespace {

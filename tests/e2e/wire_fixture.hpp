@@ -8,10 +8,10 @@
 #include <memory>
 #include <string>
 
-#include "testing/bad_requests.hpp"
-#include "testing/raw_client.hpp"
-#include "testing/serve_process.hpp"
-#include "testing/upstream_server.hpp"
+#include "tests/support/bad_requests.hpp"
+#include "tests/support/raw_client.hpp"
+#include "tests/support/serve_process.hpp"
+#include "tests/support/upstream_server.hpp"
 
 namespace pawl::e2e {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "pawl/core/record.hpp"
+#include "pawl/types/record.hpp"
 #include "tests/fuzz/input.hpp"
 
 namespace pawl::fuzz {

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "pawl/core/canonical.hpp"
-#include "pawl/core/check.hpp"
-#include "pawl/core/fingerprint.hpp"
+#include "pawl/types/check.hpp"
+#include "pawl/types/fingerprint.hpp"
+#include "src/core/canonical.hpp"
 #include "src/core/form.hpp"
 #include "src/core/multipart.hpp"
 #include "tests/fuzz/respelled.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "pawl/core/check.hpp"
+#include "pawl/types/check.hpp"
 #include "src/adapters/http/read_for_tests.hpp"
 
 namespace pawl::http {

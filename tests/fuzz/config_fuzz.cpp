@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "pawl/core/check.hpp"
+#include "pawl/types/check.hpp"
 #include "src/config/read_config.hpp"
 #include "src/config/show.hpp"
 
@@ -25,8 +25,8 @@ bool is_one_line(std::string_view text) {
 // A person has to find it: the line is one of the file's, or the one after the last.
 void check_places(const Troubles& troubles, std::string_view text, bool has_place) {
   const auto lines = std::ranges::count(text, '\n') + 1;
-  const Trouble* before = nullptr;
-  for (const Trouble& trouble : troubles) {
+  const Diagnostic* before = nullptr;
+  for (const Diagnostic& trouble : troubles) {
     PAWL_CHECK(is_one_line(trouble.what) && is_one_line(to_text(trouble)));
     PAWL_CHECK(trouble.file == file_name);
     const bool placed = trouble.line >= 1 && trouble.line <= lines && trouble.column >= 1;

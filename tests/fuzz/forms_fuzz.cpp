@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "pawl/core/check.hpp"
-#include "pawl/core/fingerprint.hpp"
+#include "pawl/types/check.hpp"
+#include "pawl/types/fingerprint.hpp"
 #include "src/core/form.hpp"
 #include "src/core/multipart.hpp"
 

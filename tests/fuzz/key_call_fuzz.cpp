@@ -11,12 +11,12 @@
 #include <string>
 #include <string_view>
 
-#include "pawl/core/canonical.hpp"
-#include "pawl/core/check.hpp"
-#include "pawl/core/fingerprint.hpp"
+#include "pawl/types/check.hpp"
+#include "pawl/types/fingerprint.hpp"
 #include "src/adapters/http/syntax.hpp"
+#include "src/core/canonical.hpp"
 #include "src/gateway/key_calls.hpp"
-#include "src/gateway/key_document.hpp"
+#include "src/operator/key_document.hpp"
 #include "tests/fuzz/respelled.hpp"
 
 namespace pawl::gateway {

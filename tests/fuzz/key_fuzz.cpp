@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "pawl/core/check.hpp"
-#include "pawl/core/key.hpp"
-#include "pawl/core/structured_field.hpp"
+#include "pawl/types/check.hpp"
+#include "pawl/types/key.hpp"
+#include "src/core/structured_field.hpp"
 
 namespace pawl {
 namespace {

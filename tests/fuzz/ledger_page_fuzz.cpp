@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "pawl/core/canonical.hpp"
-#include "pawl/core/check.hpp"
+#include "pawl/types/check.hpp"
+#include "src/core/canonical.hpp"
 #include "src/reconcile/derived_key.hpp"
 #include "src/reconcile/ledger.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "pawl/core/json.hpp"
+#include "pawl/types/json.hpp"
 
 namespace pawl::json {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "pawl/core/check.hpp"
+#include "pawl/types/check.hpp"
 #include "src/adapters/http/forwarding.hpp"
 #include "src/adapters/http/syntax.hpp"
 

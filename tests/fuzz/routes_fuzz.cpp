@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "pawl/core/check.hpp"
+#include "pawl/types/check.hpp"
 #include "src/adapters/http/target.hpp"
 #include "src/config/routes.hpp"
 #include "src/gateway/routes.hpp"

@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "pawl/core/canonical.hpp"
-#include "pawl/core/check.hpp"
+#include "pawl/types/check.hpp"
 #include "src/adapters/postgres/row.hpp"
 #include "src/adapters/sqlite/row.hpp"
+#include "src/core/canonical.hpp"
 #include "tests/fuzz/any_record.hpp"
 #include "tests/fuzz/input.hpp"
 

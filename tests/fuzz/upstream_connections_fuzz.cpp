@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-#include "pawl/core/check.hpp"
+#include "pawl/types/check.hpp"
 #include "src/adapters/http/pass_through.hpp"
 #include "src/adapters/http/session.hpp"
 #include "src/adapters/http/upstream_call.hpp"
@@ -122,7 +122,8 @@ std::string answer_of(Input& input, bool& closes) {
     case 4: return "HTTP/1.1 304 Not Modified\r\n" + fields + "Content-Length: 2\r\n\r\n";
     case 5: return in_chunks("HTTP/1.1 304 Not Modified\r\n" + fields, "\xFF\xFF");
     case 6:
-      return "HTTP/1.1 103 Early Hints\r\nContent-Length: 2\r\n\r\n" + with_length(ok, "\xFF");
+      return "HTTP/1.1 103 Early SettledNotices\r\nContent-Length: 2\r\n\r\n" +
+             with_length(ok, "\xFF");
     case 7: return "HTTP/1.1 100 Continue\r\n\r\n" + with_length(ok, "\xFF");
     case 8: return in_chunks(ok, "\xFF\xFF\xFF");
     case 9: return with_length(ok, "\xFF") + "\xFF";

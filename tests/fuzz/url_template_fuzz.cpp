@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "pawl/core/check.hpp"
+#include "pawl/types/check.hpp"
 #include "src/reconcile/template.hpp"
 
 namespace pawl::reconcile {

@@ -16,53 +16,61 @@ struct Rule {
   Prefixes may_include;
 };
 
+// Core is what is installed of it, and the rest.
+Prefixes core_and(Prefixes more) {
+  more.insert(more.end(), {"pawl/types/", "src/core/"});
+  return more;
+}
+
 const std::vector<Rule>& rules() {
   static const std::vector<Rule> all{
-      {"include/pawl/core/", {"pawl/core/"}},
-      {"src/core/check.cpp", {"pawl/core/", "poll.h", "unistd.h"}},
-      {"src/core/sha256.cpp", {"pawl/core/", "src/core/", "openssl/"}},
-      {"src/core/", {"pawl/core/", "src/core/"}},
-      {"src/reconcile/", {"pawl/core/", "src/reconcile/"}},
-      {"src/config/document.cpp", {"pawl/core/", "src/config/", "toml++/"}},
-      {"src/config/address.cpp", {"pawl/core/", "src/config/", "src/reconcile/", "arpa/inet.h"}},
-      {"src/config/files.cpp", {"pawl/core/", "src/config/", "sys/stat.h", "unistd.h"}},
-      {"src/config/", {"pawl/core/", "src/config/", "src/reconcile/"}},
-      {"include/pawl/ports/task.hpp", {"boost/asio/awaitable.hpp"}},
-      {"include/pawl/ports/", {"pawl/core/", "pawl/ports/"}},
-      {"src/ports/", {"pawl/core/", "pawl/ports/"}},
-      {"include/pawl/engine.hpp", {"pawl/core/", "pawl/ports/"}},
-      {"src/engine/", {"pawl/core/", "pawl/ports/", "pawl/engine.hpp", "src/engine/"}},
-      {"src/adapters/memory/", {"pawl/core/", "pawl/ports/", "src/adapters/memory/"}},
+      {"include/pawl/types/", {"pawl/types/"}},
+      {"src/core/check.cpp", core_and({"poll.h", "unistd.h"})},
+      {"src/core/sha256.cpp", core_and({"openssl/"})},
+      {"src/core/", core_and({})},
+      {"src/reconcile/", core_and({"src/reconcile/"})},
+      {"src/config/document.cpp", core_and({"src/config/", "toml++/"})},
+      {"src/config/address.cpp", core_and({"src/config/", "src/reconcile/", "arpa/inet.h"})},
+      {"src/config/files.cpp", core_and({"src/config/", "sys/stat.h", "unistd.h"})},
+      {"src/config/", core_and({"src/config/", "src/reconcile/"})},
+      {"src/ports/task.hpp", {"boost/asio/awaitable.hpp"}},
+      {"src/ports/", core_and({"src/ports/"})},
+      {"src/engine/", core_and({"src/ports/", "src/engine/"})},
+      {"src/boundary/", core_and({"src/ports/", "src/engine/", "src/boundary/"})},
+      {"src/operator/", core_and({"src/ports/", "src/config/", "src/operator/"})},
+      {"src/adapters/memory/", core_and({"src/ports/", "src/adapters/memory/"})},
       {"src/adapters/os/",
-       {"pawl/core/", "pawl/ports/", "src/adapters/os/", "boost/asio/", "openssl/rand.h",
-        "time.h"}},
-      {"src/adapters/cases/", {"pawl/core/", "pawl/ports/", "src/adapters/cases/"}},
-      {"src/adapters/waiting/", {"src/adapters/waiting/", "boost/asio/"}},
+       core_and({"src/ports/", "src/adapters/os/", "boost/asio/", "openssl/rand.h", "time.h"})},
+      {"src/adapters/sql/", core_and({"src/ports/", "src/adapters/sql/"})},
+      {"src/adapters/resume/", {"src/adapters/resume/", "boost/asio/"}},
+      {"src/adapters/prometheus/",
+       core_and({"src/ports/", "src/adapters/prometheus/", "prometheus/"})},
       {"src/adapters/sqlite/",
-       {"pawl/core/", "pawl/ports/", "src/adapters/cases/", "src/adapters/sqlite/",
-        "src/adapters/waiting/", "boost/asio/", "boost/system/", "sqlite3.h"}},
+       core_and({"src/ports/", "src/adapters/sql/", "src/adapters/sqlite/", "src/adapters/resume/",
+                 "boost/asio/", "boost/system/", "sqlite3.h"})},
       {"src/adapters/postgres/",
-       {"pawl/core/", "pawl/ports/", "src/adapters/cases/", "src/adapters/postgres/",
-        "src/adapters/waiting/", "boost/asio/", "boost/system/", "libpq-fe.h"}},
+       core_and({"src/ports/", "src/adapters/sql/", "src/adapters/postgres/",
+                 "src/adapters/resume/", "boost/asio/", "boost/system/", "libpq-fe.h"})},
       {"src/adapters/http/",
-       {"pawl/core/", "pawl/ports/", "src/adapters/http/", "boost/asio/", "boost/system/"}},
+       core_and({"src/ports/", "src/adapters/http/", "boost/asio/", "boost/system/"})},
       {"include/pawl/async.hpp", {"pawl/", "boost/asio/"}},
       {"include/pawl/beast.hpp", {"pawl/", "boost/beast/"}},
-      {"include/pawl/",
-       {"pawl/core/", "pawl/database.hpp", "pawl/flow.hpp", "pawl/http_request.hpp",
-        "pawl/middleware.hpp", "pawl/node.hpp", "pawl/reconcile.hpp"}},
-      {"src/libpawl/sqlite_work.cpp", {"pawl/", "src/libpawl/", "src/adapters/sqlite/"}},
-      {"src/libpawl/postgres_work.cpp",
-       {"pawl/", "src/libpawl/", "src/adapters/postgres/", "libpq-fe.h"}},
+      {"include/pawl/", {"pawl/"}},
+      {"src/libpawl/sqlite_transactions.cpp",
+       core_and({"pawl/", "src/libpawl/", "src/ports/", "src/adapters/sqlite/"})},
+      {"src/libpawl/postgres_transactions.cpp",
+       core_and({"pawl/", "src/libpawl/", "src/ports/", "src/adapters/postgres/", "libpq-fe.h"})},
       {"src/libpawl/",
-       {"pawl/", "src/libpawl/", "src/engine/pace.hpp", "src/engine/stored_restoration.hpp",
-        "src/reconcile/", "src/adapters/", "boost/asio/"}},
+       core_and({"pawl/", "src/libpawl/", "src/ports/", "src/engine/", "src/boundary/",
+                 "src/reconcile/", "src/adapters/", "boost/asio/"})},
       {"src/gateway/",
-       {"pawl/core/", "pawl/ports/", "pawl/engine.hpp", "src/gateway/", "src/config/",
-        "src/reconcile/", "src/adapters/http/", "src/adapters/os/log_sink.hpp", "boost/asio/",
-        "prometheus/"}},
-      {"testing/postgres_server.cpp", {"testing/", "libpq-fe.h"}},
-      {"testing/", {"pawl/core/", "pawl/ports/", "testing/", "boost/asio/"}},
+       core_and({"src/ports/", "src/engine/", "src/boundary/", "src/operator/", "src/gateway/",
+                 "src/config/", "src/reconcile/", "src/adapters/http/",
+                 "src/adapters/os/log_sink.hpp", "src/adapters/prometheus/", "boost/asio/"})},
+      {"cmd/", core_and({"cmd/", "src/", "CLI/", "boost/asio/"})},
+      {"bench/", core_and({"bench/", "testing/", "tests/support/", "src/engine/", "src/ports/",
+                           "src/adapters/", "CLI/", "boost/asio/", "libpq-fe.h", "sqlite3.h"})},
+      {"testing/", core_and({"src/ports/", "testing/", "boost/asio/"})},
   };
   return all;
 }
@@ -80,46 +88,123 @@ bool is_standard(const std::string& header) {
 
 bool is_posix_in_adapter(const std::string& path, const std::string& header) {
   static const std::regex posix(R"(((sys|arpa|netinet)/)?[a-z_]+\.h)");
-  const bool outside = path.starts_with("src/adapters/") || path.starts_with("testing/");
+  const bool outside = path.starts_with("src/adapters/") || path.starts_with("testing/") ||
+                       path.starts_with("cmd/") || path.starts_with("bench/");
   return outside && header != "libpq-fe.h" && header != "sqlite3.h" &&
          std::regex_match(header, posix);
 }
 
 }  // namespace
 
-std::vector<std::string> violations_in(const std::string& path, const std::string& text) {
-  if (is_test(path)) return {};
-  const auto rule = std::ranges::find_if(
-      rules(), [&](const Rule& candidate) { return path.starts_with(candidate.folder); });
-  if (rule == rules().end()) return {};
-  static const std::regex include_line(R"(^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"])",
-                                       std::regex::multiline);
-  std::vector<std::string> found;
-  for (std::sregex_iterator line(text.begin(), text.end(), include_line), end; line != end;
-       ++line) {
-    const std::string header = (*line)[1];
-    const bool allowed = is_standard(header) || is_posix_in_adapter(path, header) ||
-                         std::ranges::any_of(rule->may_include, [&](const std::string& prefix) {
-                           return header.starts_with(prefix);
-                         });
-    if (!allowed) found.push_back(path + " includes " + header + ": not from " + rule->folder);
-  }
-  return found;
+namespace {
+
+const std::regex& include_line() {
+  static const std::regex line(R"(^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"])",
+                               std::regex::multiline);
+  return line;
 }
 
-Report check(const std::filesystem::path& root) {
-  Report report;
-  for (const char* folder : {"include", "src", "testing"}) {
+template <class Visit>
+void for_each_include(const std::string& text, Visit visit) {
+  for (std::sregex_iterator line(text.begin(), text.end(), include_line()), end; line != end;
+       ++line) {
+    visit((*line)[1].str());
+  }
+}
+
+template <class Visit>
+void for_each_source(const std::filesystem::path& root, const std::vector<std::string>& folders,
+                     Visit visit) {
+  for (const std::string& folder : folders) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
       const std::string extension = entry.path().extension().string();
       if (extension != ".hpp" && extension != ".cpp") continue;
       std::ifstream file(entry.path());
       const std::string text{std::istreambuf_iterator<char>(file), {}};
-      const std::string path = std::filesystem::relative(entry.path(), root).generic_string();
-      std::ranges::move(violations_in(path, text), std::back_inserter(report.violations));
-      ++report.files;
+      visit(std::filesystem::relative(entry.path(), root).generic_string(), text);
     }
   }
+}
+
+// The room that a path, or a header, belongs to; empty: none of ours.
+std::string room_of(const std::string& path) {
+  static const std::vector<std::pair<std::string, std::string>> rooms{
+      {"include/pawl/types/", "core"},
+      {"pawl/types/", "core"},
+      {"include/pawl/", "libpawl"},
+      {"pawl/", "libpawl"},
+      {"cmd/", "cmd"}};
+  for (const auto& [prefix, room] : rooms) {
+    if (path.starts_with(prefix)) return room;
+  }
+  for (const std::string prefix : {"src/adapters/", "src/"}) {
+    if (!path.starts_with(prefix)) continue;
+    return path.substr(prefix.size(), path.find('/', prefix.size()) - prefix.size());
+  }
+  return {};
+}
+
+}  // namespace
+
+Arrows arrows_in(const std::filesystem::path& root) {
+  Arrows arrows;
+  for_each_source(root, {"include", "src", "cmd"},
+                  [&](const std::string& path, const std::string& text) {
+                    if (is_test(path)) return;
+                    const std::string from = room_of(path);
+                    for_each_include(text, [&](const std::string& header) {
+                      const std::string to = room_of(header);
+                      if (!to.empty() && to != from) arrows.emplace(from, to);
+                    });
+                  });
+  return arrows;
+}
+
+Arrows arrows_drawn(const std::string& document) {
+  static const std::regex arrow(R"((\w+) --> (\w+))");
+  Arrows arrows;
+  for (std::sregex_iterator each(document.begin(), document.end(), arrow), end; each != end;
+       ++each) {
+    arrows.emplace((*each)[1], (*each)[2]);
+  }
+  return arrows;
+}
+
+bool leads_to(const Arrows& arrows, const std::string& from, const std::string& to) {
+  std::set<std::string> reached{from};
+  for (std::size_t before = 0; before != reached.size();) {
+    before = reached.size();
+    for (const auto& [tail, head] : arrows) {
+      if (reached.contains(tail)) reached.insert(head);
+    }
+  }
+  return reached.contains(to);
+}
+
+std::vector<std::string> violations_in(const std::string& path, const std::string& text) {
+  if (is_test(path)) return {};
+  const auto rule = std::ranges::find_if(
+      rules(), [&](const Rule& candidate) { return path.starts_with(candidate.folder); });
+  if (rule == rules().end()) return {};
+  std::vector<std::string> found;
+  for_each_include(text, [&](const std::string& header) {
+    const bool allowed = is_standard(header) || is_posix_in_adapter(path, header) ||
+                         std::ranges::any_of(rule->may_include, [&](const std::string& prefix) {
+                           return header.starts_with(prefix);
+                         });
+    if (!allowed) found.push_back(path + " includes " + header + ": not from " + rule->folder);
+  });
+  return found;
+}
+
+Report check(const std::filesystem::path& root) {
+  Report report;
+  for_each_source(root, {"include", "src", "cmd", "bench", "testing"},
+                  [&](const std::string& path, const std::string& text) {
+                    std::ranges::move(violations_in(path, text),
+                                      std::back_inserter(report.violations));
+                    ++report.files;
+                  });
   return report;
 }
 

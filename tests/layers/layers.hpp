@@ -3,7 +3,9 @@
 #pragma once
 
 #include <filesystem>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace pawl::layers {
@@ -17,5 +19,13 @@ struct Report {
   std::size_t files = 0;
 };
 Report check(const std::filesystem::path& root);
+
+// An arrow from one room to another: somebody there includes somebody here.
+using Arrows = std::set<std::pair<std::string, std::string>>;
+Arrows arrows_in(const std::filesystem::path& root);
+// Those of a mermaid picture in a document: "a --> b".
+Arrows arrows_drawn(const std::string& document);
+// Whether `to` can be reached from `from`.
+bool leads_to(const Arrows& arrows, const std::string& from, const std::string& to);
 
 }  // namespace pawl::layers

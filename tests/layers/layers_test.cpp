@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+
 namespace pawl::layers {
 namespace {
 
@@ -17,9 +20,9 @@ TEST(Layers, NoFileReachesWhereItMayNot) {
 
 TEST(Layers, ACoreFileThatReachesForBoostOrAPortIsReported) {
   EXPECT_THAT(violations_in("src/core/decide.cpp", "#include <boost/asio.hpp>\n"), SizeIs(1));
-  EXPECT_THAT(violations_in("src/core/decide.cpp", "#include \"pawl/ports/store.hpp\"\n"),
+  EXPECT_THAT(violations_in("src/core/decide.cpp", "#include \"src/ports/store.hpp\"\n"),
               SizeIs(1));
-  EXPECT_THAT(violations_in("include/pawl/core/key.hpp", "  #  include <openssl/evp.h>\n"),
+  EXPECT_THAT(violations_in("include/pawl/types/key.hpp", "  #  include <openssl/evp.h>\n"),
               SizeIs(1));
 }
 
@@ -31,8 +34,9 @@ TEST(Layers, AnEngineFileThatReachesForAnAdapterIsReported) {
 }
 
 TEST(Layers, AnAdapterThatReachesForTheEngineOrANeighbourIsReported) {
-  EXPECT_THAT(violations_in("src/adapters/sqlite/store.cpp", "#include \"pawl/engine.hpp\"\n"),
-              SizeIs(1));
+  EXPECT_THAT(
+      violations_in("src/adapters/sqlite/store.cpp", "#include \"src/engine/engine.hpp\"\n"),
+      SizeIs(1));
   EXPECT_THAT(violations_in("src/adapters/sqlite/store.cpp", "#include <libpq-fe.h>\n"), SizeIs(1));
   EXPECT_THAT(
       violations_in("src/adapters/sqlite/store.cpp", "#include \"src/adapters/os/random.hpp\"\n"),
@@ -41,11 +45,25 @@ TEST(Layers, AnAdapterThatReachesForTheEngineOrANeighbourIsReported) {
 
 TEST(Layers, WhatIsAllowedIsNotReported) {
   EXPECT_THAT(
-      violations_in("src/core/decide.cpp", "#include <vector>\n#include \"pawl/core/key.hpp\"\n"),
+      violations_in("src/core/decide.cpp", "#include <vector>\n#include \"pawl/types/key.hpp\"\n"),
       IsEmpty());
   EXPECT_THAT(violations_in("src/adapters/sqlite/store.cpp", "#include <sqlite3.h>\n"), IsEmpty());
   EXPECT_THAT(violations_in("src/engine/guard_test.cpp", "#include \"testing/run.hpp\"\n"),
               IsEmpty());
+}
+
+TEST(Architecture, ThePictureIsTrue) {
+  const std::filesystem::path root = PAWL_SOURCE_DIR;
+  std::ifstream file(root / "docs" / "architecture.md");
+  const Arrows drawn = arrows_drawn({std::istreambuf_iterator<char>(file), {}});
+  const Arrows found = arrows_in(root);
+  for (const auto& [from, to] : found) {
+    EXPECT_TRUE(leads_to(drawn, from, to)) << "no way from " << from << " to " << to;
+    EXPECT_FALSE(leads_to(drawn, to, from)) << from << " and " << to << " know each other";
+  }
+  for (const auto& [from, to] : drawn) {
+    EXPECT_TRUE(found.contains({from, to})) << "nobody in " << from << " includes " << to;
+  }
 }
 
 }  // namespace

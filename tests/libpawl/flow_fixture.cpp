@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "src/libpawl/derived_key.hpp"
-#include "testing/process.hpp"
+#include "tests/support/process.hpp"
 
 namespace pawl::testing {
 namespace {

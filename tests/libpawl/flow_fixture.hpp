@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "testing/postgres_server.hpp"
-#include "testing/serve_process.hpp"
+#include "tests/support/postgres_server.hpp"
+#include "tests/support/serve_process.hpp"
 
 namespace pawl::testing {
 

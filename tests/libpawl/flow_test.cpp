@@ -17,9 +17,9 @@
 #include "pawl/async.hpp"
 #include "src/libpawl/derived_key.hpp"
 #include "src/libpawl/node_core.hpp"
-#include "testing/process.hpp"
-#include "testing/upstream_server.hpp"
 #include "tests/libpawl/flows_fixture.hpp"
+#include "tests/support/process.hpp"
+#include "tests/support/upstream_server.hpp"
 
 namespace pawl::testing {
 namespace {

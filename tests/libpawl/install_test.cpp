@@ -6,10 +6,10 @@
 #include <regex>
 #include <sstream>
 
-#include "testing/process.hpp"
-#include "testing/raw_client.hpp"
-#include "testing/serve_process.hpp"
-#include "testing/service_process.hpp"
+#include "tests/support/process.hpp"
+#include "tests/support/raw_client.hpp"
+#include "tests/support/serve_process.hpp"
+#include "tests/support/service_process.hpp"
 
 namespace pawl::testing {
 namespace {
@@ -108,7 +108,7 @@ TEST_F(Install, PkgConfigDoesToo) {
 // Nothing of Boost may be needed, or met, by a program that does not use it itself.
 TEST_F(Install, TheInterfaceIsFreeOfBoost) {
   const std::string in = new_folder("free_of_boost");
-  write(in + "/main.cpp", "#include <pawl/pawl.hpp>\n#include <pawl/ports/metrics.hpp>\n");
+  write(in + "/main.cpp", "#include <pawl/pawl.hpp>\n#include <pawl/types/metrics.hpp>\n");
   const Finished read = shell(in, "g++ -std=c++20 -I'" + prefix() + "/include' -M main.cpp");
   EXPECT_EQ(read.exit_code, 0) << read.err;
   EXPECT_EQ(read.out.find("boost"), std::string::npos) << read.out;

@@ -7,9 +7,9 @@
 #include <mutex>
 
 #include "pawl/pawl.hpp"
-#include "pawl/ports/metrics.hpp"
-#include "testing/postgres_server.hpp"
-#include "testing/serve_process.hpp"
+#include "pawl/types/metrics.hpp"
+#include "tests/support/postgres_server.hpp"
+#include "tests/support/serve_process.hpp"
 
 namespace pawl::testing {
 

@@ -59,9 +59,9 @@ TEST_P(ReconcileTest, WhatIsFoundIsTheAnswerFromThenOn) {
   Middleware payments(node, route(), losing());
   EXPECT_EQ(payments.handle("shop", payment(key)).status, 500);
   ASSERT_EQ(status(key), "unknown");
-  Doubt doubt;
+  UnknownOutcome doubt;
   {
-    Reconciler reconciler(node, options(), [&](const Doubt& asked) -> Told {
+    Reconciler reconciler(node, options(), [&](const UnknownOutcome& asked) -> LookupAnswer {
       doubt = asked;
       return Happened{{201, {{"X-Charge", "ch_1"}}, "found"}};
     });
@@ -87,7 +87,7 @@ TEST_P(ReconcileTest, WhatWasNeverSeenRunsAgainOnce) {
   std::atomic<int> asked = 0;
   ReconcilerOptions often = options();
   often.absent_confirmations = 3;
-  Reconciler reconciler(node, often, [&](const Doubt&) -> Told {
+  Reconciler reconciler(node, often, [&](const UnknownOutcome&) -> LookupAnswer {
     ++asked;
     return NeverSeen{};
   });
@@ -106,7 +106,7 @@ TEST_P(ReconcileTest, ABelatedShowIsNotTakenForAbsence) {
   patient.visibility_window = 1h;
   patient.absent_confirmations = 1;
   patient.max_attempts = 2;
-  Reconciler reconciler(node, patient, [&](const Doubt&) -> Told {
+  Reconciler reconciler(node, patient, [&](const UnknownOutcome&) -> LookupAnswer {
     if (++asked < 6) return NeverSeen{};
     return Happened{{201, {}, "late"}};
   });
@@ -122,14 +122,15 @@ TEST_P(ReconcileTest, AnotherSourceThanTheFirstReleasesNothing) {
   bank.source = "bank";
   bank.max_attempts = 1000;
   {
-    Reconciler asks(node, bank, [](const Doubt&) -> Told { return StillUnknown{"pending"}; });
+    Reconciler asks(node, bank,
+                    [](const UnknownOutcome&) -> LookupAnswer { return StillUnknown{"pending"}; });
     ASSERT_TRUE(until([&] { return ask("SELECT source FROM " + cases()) == "bank"; }));
   }
   ReconcilerOptions other = options();
   other.source = "other";
   other.absent_confirmations = 1;
   other.max_attempts = 3;
-  Reconciler never(node, other, [](const Doubt&) -> Told { return NeverSeen{}; });
+  Reconciler never(node, other, [](const UnknownOutcome&) -> LookupAnswer { return NeverSeen{}; });
   ASSERT_TRUE(until([&] { return ask("SELECT state FROM " + cases()) == "dead"; }));
   EXPECT_EQ(status(key), "unknown");
   EXPECT_EQ(charges, 1);
@@ -138,7 +139,7 @@ TEST_P(ReconcileTest, AnotherSourceThanTheFirstReleasesNothing) {
 TEST_P(ReconcileTest, ADeclineIsToldAndMarked) {
   Middleware payments(node, route(), losing());
   payments.handle("shop", payment(key));
-  Reconciler reconciler(node, options(), [](const Doubt&) -> Told {
+  Reconciler reconciler(node, options(), [](const UnknownOutcome&) -> LookupAnswer {
     return Happened{.response = {201, {}, "declined"}, .declined = true};
   });
   ASSERT_TRUE(until([&] { return status(key) == "completed"; }));
@@ -152,7 +153,7 @@ TEST_P(ReconcileTest, WhoeverThrowsProvesNothingAndItEndsInTheDeadLetters) {
   std::atomic<int> asked = 0;
   ReconcilerOptions brief = options();
   brief.max_attempts = 3;
-  Reconciler reconciler(node, brief, [&](const Doubt&) -> Told {
+  Reconciler reconciler(node, brief, [&](const UnknownOutcome&) -> LookupAnswer {
     if (++asked % 2 == 0) throw std::runtime_error("the provider is away");
     return StillUnknown{"pending"};
   });
@@ -175,7 +176,7 @@ TEST_P(ReconcileTest, OnlyItsOwnRouteAndOneNodeAtATime) {
   std::atomic<int> at_once = 0;
   std::atomic<int> most = 0;
   std::atomic<int> asked = 0;
-  const auto ask_slowly = [&](const Doubt& doubt) -> Told {
+  const auto ask_slowly = [&](const UnknownOutcome& doubt) -> LookupAnswer {
     EXPECT_EQ(doubt.key.text, key);
     most = std::max(most.load(), ++at_once);
     std::this_thread::sleep_for(50ms);
@@ -204,9 +205,9 @@ TEST_P(ReconcileTest, AFlowIsGivenTheAnswerToItsCallAndGoesOn) {
   declare(flow, provider);
   EXPECT_GE(flow.handle("shop", payment(key)).status, 500);
   ASSERT_EQ(status(key), "unknown");
-  Doubt doubt;
+  UnknownOutcome doubt;
   {
-    Reconciler reconciler(node, options(), [&](const Doubt& asked) -> Told {
+    Reconciler reconciler(node, options(), [&](const UnknownOutcome& asked) -> LookupAnswer {
       doubt = asked;
       return Happened{{201, {}, "ch_1"}};
     });
@@ -222,7 +223,7 @@ TEST_P(ReconcileTest, AFlowIsGivenTheAnswerToItsCallAndGoesOn) {
 }
 
 TEST_P(ReconcileTest, OptionsThatCannotBeAreRefused) {
-  const auto anything = [](const Doubt&) -> Told { return NeverSeen{}; };
+  const auto anything = [](const UnknownOutcome&) -> LookupAnswer { return NeverSeen{}; };
   ReconcilerOptions nameless = options();
   nameless.route = "";
   EXPECT_THROW(Reconciler(node, nameless, anything), std::invalid_argument);

@@ -4,8 +4,8 @@
 #include <atomic>
 
 #include "pawl/middleware.hpp"
-#include "testing/process.hpp"
 #include "tests/libpawl/node_fixture.hpp"
+#include "tests/support/process.hpp"
 
 namespace pawl::testing {
 namespace {

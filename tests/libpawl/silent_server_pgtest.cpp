@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "pawl/pawl.hpp"
-#include "testing/postgres_server.hpp"
+#include "tests/support/postgres_server.hpp"
 
 namespace pawl {
 namespace {

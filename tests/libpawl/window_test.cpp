@@ -1,8 +1,8 @@
 // A call that may be out there is sent again only while the other side surely knows its key.
 #include <thread>
 
-#include "testing/upstream_server.hpp"
 #include "tests/libpawl/flows_fixture.hpp"
+#include "tests/support/upstream_server.hpp"
 
 namespace pawl::testing {
 namespace {

@@ -13,8 +13,8 @@
 #include <mutex>
 #include <thread>
 
-#include "testing/process.hpp"
 #include "tests/payments/payments_fixture.hpp"
+#include "tests/support/process.hpp"
 
 namespace pawl::e2e {
 namespace {

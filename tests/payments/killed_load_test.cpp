@@ -13,7 +13,7 @@
 #include <set>
 #include <thread>
 
-#include "pawl/core/json.hpp"
+#include "pawl/types/json.hpp"
 #include "tests/payments/payments_fixture.hpp"
 
 namespace pawl::e2e {

@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "pawl/core/json.hpp"
+#include "pawl/types/json.hpp"
 
 namespace pawl::e2e {
 namespace {

@@ -1,9 +1,9 @@
 // A provider and a payments API beside it, on a store of their own, for each test anew.
 #pragma once
 
-#include "testing/process.hpp"
-#include "testing/service_process.hpp"
 #include "tests/e2e/gateway_fixture.hpp"
+#include "tests/support/process.hpp"
+#include "tests/support/service_process.hpp"
 
 namespace pawl::e2e {
 

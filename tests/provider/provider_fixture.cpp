@@ -2,7 +2,7 @@
 
 #include <thread>
 
-#include "pawl/core/json.hpp"
+#include "pawl/types/json.hpp"
 
 namespace pawl::testing {
 

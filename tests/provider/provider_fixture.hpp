@@ -7,9 +7,9 @@
 #include <functional>
 #include <optional>
 
-#include "testing/raw_client.hpp"
-#include "testing/service_process.hpp"
-#include "testing/upstream_server.hpp"
+#include "tests/support/raw_client.hpp"
+#include "tests/support/service_process.hpp"
+#include "tests/support/upstream_server.hpp"
 
 namespace pawl::testing {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include "pawl/core/sha256.hpp"
+#include "src/core/sha256.hpp"
 #include "tests/provider/provider_fixture.hpp"
 
 namespace pawl::testing {

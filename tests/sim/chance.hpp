@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "pawl/core/names.hpp"
-#include "pawl/core/time.hpp"
+#include "pawl/types/names.hpp"
+#include "pawl/types/time.hpp"
 
 namespace pawl::sim {
 

@@ -22,7 +22,8 @@ Clients::Clients(Outside& outside, std::vector<std::unique_ptr<Node>>& nodes)
       process_(std::make_shared<Process>(outside.scheduler,
                                          [](const char*) { return Process::Fate::lives; })),
       stream_(outside.seed, "clients"),
-      waits_(Stream(outside.seed, "waits").one_in(3)) {
+      waits_(Stream(outside.seed, "waits").one_in(3)),
+      limited_(Stream(outside.seed, "limits").one_in(3)) {
   secrets_.push_back({"s1", "the first secret"});
 }
 
@@ -71,7 +72,13 @@ std::shared_ptr<Exchange> Clients::exchange(Payment& payment, Stream& stream, bo
     (stream.one_in(2) ? made->body.amount : made->body.nonce) += more;
   }
   made->body_text = spelled(made->body, stream.below(3));
-  made->policy = payment.policy;
+  static_cast<Policy&>(made->policy) = payment.policy;
+  made->policy.wait_limit = 8s;
+  made->policy.waiters = 3;
+  if (limited_) {
+    made->policy.new_keys_per_second = 1;
+    made->policy.active_keys = 100;  // there are fewer: what matters is that they are counted
+  }
   if (waits_) made->policy.in_flight = WhenInFlight::wait;
   made->secrets = &secrets_;
   return made;
@@ -160,11 +167,11 @@ Task<void> Clients::until_final(Payment& payment, std::size_t number) {
   --waiting_;
 }
 
-void Clients::report_unanswered(Judge& judge) const {
+void Clients::report_unanswered(Checker& checker) const {
   for (std::size_t i = 0; i < payments_.size(); ++i) {
-    if (!final_[i] && !judge.is_corrupt(payments_[i].identity)) {
-      judge.violated("once faults stop, every request is answered", payments_[i].identity,
-                     "no final answer after 30 tries");
+    if (!final_[i] && !checker.is_corrupt(payments_[i].identity)) {
+      checker.violated("once faults stop, every request is answered", payments_[i].identity,
+                       "no final answer after 30 tries");
     }
   }
 }

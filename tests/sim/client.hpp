@@ -31,7 +31,7 @@ class Clients {
   // Once everything is calm: every payment asks until it has a final answer. False while some wait.
   void ask_again();
   [[nodiscard]] bool all_answered() const { return waiting_ == 0; }
-  void report_unanswered(Judge& judge) const;
+  void report_unanswered(Checker& checker) const;
 
   void rotate_secret();
   [[nodiscard]] const FingerprintSecrets& secrets() const { return secrets_; }
@@ -54,7 +54,8 @@ class Clients {
   std::vector<std::unique_ptr<Node>>& nodes_;
   std::shared_ptr<Process> process_;
   Stream stream_;
-  bool waits_;  // in_flight = "wait" on every route
+  bool waits_;    // in_flight = "wait" on every route
+  bool limited_;  // so many new keys a second
   std::vector<Payment> payments_;
   std::vector<bool> final_;
   std::size_t waiting_ = 0;

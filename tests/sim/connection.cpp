@@ -272,9 +272,14 @@ Task<Page> Connection::pending(PassQuery query) {
   co_return flattened(std::move(result));
 }
 
-// No node of this world limits a scope.
-Task<StoreResult<std::size_t>> Connection::count_active(Scope, std::size_t) {
-  co_return StoreResult<std::size_t>(Unexpected{StoreError::unavailable});
+Task<StoreResult<std::size_t>> Connection::count_active(Scope scope, std::size_t up_to) {
+  using Reply = StoreResult<std::size_t>;
+  std::function<Reply()> apply = [&server = server_, scope = std::move(scope), up_to] {
+    return server.count_active(scope, up_to);
+  };
+  Expected<Reply, StoreError> result =
+      co_await call(std::string("counts open keys"), "store.count_active", false, std::move(apply));
+  co_return flattened(std::move(result));
 }
 
 Task<StoreResult<Done>> Connection::keep_evidence(LateEvidence evidence) {

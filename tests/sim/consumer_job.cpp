@@ -14,7 +14,8 @@ class Consumer::Gate final : public SendGate {
     const Delivery& delivery = *job_.delivery;
     if (delivery.careless) {
       Outside& outside = consumer_.outside_;
-      outside.judge.acts_unchecked(delivery.identity, job_.record->fence, outside.server.honest());
+      outside.checker.acts_unchecked(delivery.identity, job_.record->fence,
+                                     outside.server.honest());
       co_return true;
     }
     for (int tries = 0; tries < 3 && !job_.lost; ++tries) {
@@ -83,7 +84,7 @@ Task<bool> Consumer::act(Run& run, Job& job) {
   const Delivery& delivery = *job.delivery;
   if (outside_.chaos.strikes(Fault::call_forged, job.stream)) co_await forge(run, job);
   if (job.recovery_point == job_steps.back()) {  // paid for: the bank knows the answer
-    const Ledger::Entry* entry = outside_.ledger.find(outside_.judge, delivery.identity,
+    const Ledger::Entry* entry = outside_.ledger.find(outside_.checker, delivery.identity,
                                                       job.record->fence, outside_.scheduler.now());
     PAWL_CHECK(entry != nullptr);
     Response answer{entry->response.status, entry->response.headers, *entry->response.body};

@@ -142,11 +142,11 @@ Task<void> Consumers::until_finished(Message& message, std::uint64_t number) {
   --waiting_;
 }
 
-void Consumers::report_unfinished(Judge& judge) const {
+void Consumers::report_unfinished(Checker& checker) const {
   for (const Message& message : messages_) {
-    if (!message.finished && !judge.is_corrupt(message.identity)) {
-      judge.violated("once faults stop, every message is finished", message.identity,
-                     "not finished after 30 deliveries");
+    if (!message.finished && !checker.is_corrupt(message.identity)) {
+      checker.violated("once faults stop, every message is finished", message.identity,
+                       "not finished after 30 deliveries");
     }
   }
 }

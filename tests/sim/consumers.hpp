@@ -16,7 +16,7 @@ class Consumers {
   // Once everything is calm: every message is delivered until it is finished.
   void deliver_again();
   [[nodiscard]] bool all_finished() const { return waiting_ == 0; }
-  void report_unfinished(Judge& judge) const;
+  void report_unfinished(Checker& checker) const;
   [[nodiscard]] const ConsumerCounts& counts() const { return counts_; }
 
  private:

@@ -82,7 +82,7 @@ std::vector<SourceEvent> Events::about(const Record& record) const {
   const auto found = table_.find({record.scope, record.key});
   if (found == table_.end()) return events;
   for (const SourceEvent& event : found->second) {
-    const bool own = outside_.judge.is_about(found->first, event.life, record.fence);
+    const bool own = outside_.checker.is_about(found->first, event.life, record.fence);
     const bool too_close =
         event.kept.happened_at + reconcile::clock_difference >= record.created_at &&
         event.kept.received_at >= record.created_at;

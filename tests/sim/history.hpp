@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "pawl/core/time.hpp"
+#include "pawl/types/time.hpp"
 
 namespace pawl::sim {
 

@@ -3,8 +3,8 @@
 
 #include <functional>
 
-#include "pawl/engine.hpp"
-#include "tests/sim/judge.hpp"
+#include "src/engine/engine.hpp"
+#include "tests/sim/checker.hpp"
 
 namespace pawl::sim {
 

@@ -48,7 +48,7 @@ int replay(WorldOptions options, const std::string& key) {
   options.history = true;
   World world(std::move(options));
   world.run();
-  const std::optional<Violation>& violation = world.judge().violation();
+  const std::optional<Violation>& violation = world.checker().violation();
   print_history(world, key.empty() && violation ? violation->key : key, std::cout);
   if (!violation) {
     std::cout << "\nall promises kept\n";

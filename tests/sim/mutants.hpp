@@ -4,7 +4,7 @@
 #include <iosfwd>
 #include <string_view>
 
-#include "pawl/core/mutant.hpp"
+#include "tests/mutants/mutant.hpp"
 #include "tests/sim/runner.hpp"
 
 namespace pawl::sim {

@@ -1,6 +1,6 @@
 #include "tests/sim/node.hpp"
 
-#include "pawl/core/mutant.hpp"
+#include "tests/mutants/mutant.hpp"
 #include "tests/sim/node_run.hpp"
 
 namespace pawl::sim {
@@ -86,6 +86,7 @@ void Node::start() {
   run_->engine.set_restored(outside_.restoration);
   spawn_pass(&Node::renew, 1s);
   spawn_pass(&Node::release_orphans, 2s);
+  spawn_pass(&Node::settle_late, 2s);
   spawn_pass(&Node::sweep, 2s);
   spawn_pass(&Node::reap, reap_every_);
   spawn_pass(&Node::reconcile, reconcile_every_);

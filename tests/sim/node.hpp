@@ -5,8 +5,8 @@
 #include <memory>
 #include <set>
 
-#include "pawl/core/outbox.hpp"
-#include "pawl/engine.hpp"
+#include "src/boundary/boundary.hpp"
+#include "src/core/outbox.hpp"
 #include "tests/sim/key_call.hpp"
 #include "tests/sim/upstream.hpp"
 
@@ -19,7 +19,7 @@ struct Exchange {
   Identity identity;
   Body body;
   std::string body_text;  // one of the spellings of `body`
-  Policy policy;
+  BoundaryPolicy policy;
   const FingerprintSecrets* secrets =
       nullptr;  // as configured at any moment: all known ones verify
   std::function<void(Answer)> reply;
@@ -57,22 +57,18 @@ class Node {
   void spawn_pass(Pass pass, Duration every);
   Task<void> repeat(Run& run, Pass pass, Duration every);
   Task<void> guard(Run& run, std::shared_ptr<Exchange> exchange);
-  Task<Answer> execute(Run& run, const Exchange& exchange, const Request& request);
-  // in_flight = "wait"
-  Task<Answer> take_turns(Run& run, const Exchange& exchange, const Request& request);
-  Task<Answer> lead(Run& run, const Exchange& exchange, const Request& request, Scope whose,
-                    BootTime until);
   Task<void> free_key(Run& run, Identity identity);
   Task<void> answer_key_call(Run& run, std::shared_ptr<KeyCall> call);
   Task<KeyAnswer> reserve_key(Run& run, const KeyCall& call);
   Task<KeyAnswer> write_key(Run& run, const KeyCall& call);
   void describe_lease(Run& run, KeyAnswer& answer);
-  Answer answer_of(Run& run, const Guarded& guarded, std::int64_t purge_epoch);
+  Answer answer_of(const Run& run, const RequestContext& context, Said said,
+                   Response response) const;
   void check_doubt(Run& run, const Record& record);
-  std::optional<Answer> from_memory(Run& run, const Request& request);
 
   Task<void> renew(Run& run);
   Task<void> release_orphans(Run& run);
+  Task<void> settle_late(Run& run);
   Task<void> sweep(Run& run);
   Task<void> reap(Run& run);
   Task<void> reconcile(Run& run);

@@ -2,7 +2,7 @@
 // slow. It goes on while the node is stopped, as CLOCK_BOOTTIME does.
 #pragma once
 
-#include "pawl/ports/clock.hpp"
+#include "src/ports/clock.hpp"
 #include "tests/sim/scheduler.hpp"
 
 namespace pawl::sim {

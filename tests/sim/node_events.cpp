@@ -85,12 +85,13 @@ void Node::compare_with_stored(const SourceEvent& event, const Record& record) {
   const std::vector<reconcile::KeptEvent> others = kept(outside_.events.about(record));
   const reconcile::Contradiction found = reconcile::contradiction(
       event.kept, others, {.status = status, .by_owner = false}, reconcile::attempt_of(record));
-  const bool own = outside_.judge.is_about(event.identity, event.life, record.fence) &&
+  const bool own = outside_.checker.is_about(event.identity, event.life, record.fence) &&
                    event.kept.received_at >= record.created_at && event.kept.is_final;
   const bool paid = reconcile::is_success(event.kept.status);
   if (own && paid && !reconcile::is_success(status) && found == reconcile::Contradiction::none) {
-    outside_.judge.violated("an event that contradicts what is stored calls somebody",
-                            event.identity, std::to_string(status) + " is stored, and it was paid");
+    outside_.checker.violated("an event that contradicts what is stored calls somebody",
+                              event.identity,
+                              std::to_string(status) + " is stored, and it was paid");
   }
 }
 
@@ -104,7 +105,7 @@ Task<void> Node::ask_provider(Run& run, Record record) {
   const Instant asked_at = run.engine.time().at(run.clock.now());
   const Process::Ticket asked = run.process->ticket();
   const Duration answered_at = outside_.scheduler.now() + std::chrono::milliseconds(20);
-  const Ledger::Entry* entry = outside_.ledger.find(outside_.judge, identity, record.fence,
+  const Ledger::Entry* entry = outside_.ledger.find(outside_.checker, identity, record.fence,
                                                     outside_.scheduler.now() - visibility);
   std::optional<Finding> finding;
   if (entry != nullptr) {

@@ -1,7 +1,7 @@
 // The key API of a node, as src/gateway/key_api.cpp does it: reserve, advance, complete, release
 // and renew for owners outside of the process.
-#include "pawl/core/mutant.hpp"
-#include "pawl/core/overloaded.hpp"
+#include "src/core/overloaded.hpp"
+#include "tests/mutants/mutant.hpp"
 #include "tests/sim/node_run.hpp"
 
 namespace pawl::sim {
@@ -15,7 +15,7 @@ RequestContent content_of(const std::string& body) {
           .body = body};
 }
 
-Request request_of(const KeyCall& call, Judge& judge) {
+Request request_of(const KeyCall& call, Checker& checker) {
   Request request;
   request.scope = call.identity.first;
   request.key = call.identity.second;
@@ -23,7 +23,7 @@ Request request_of(const KeyCall& call, Judge& judge) {
   const auto hashed =
       fingerprint(content_of(call.body_text), call.policy.fingerprint, *call.secrets);
   request.fingerprint = hashed->fingerprint;
-  judge.knows(request.fingerprint, call.body);
+  checker.knows(request.fingerprint, call.body);
   request.meant_then = [text = call.body_text, secrets = call.secrets](
                            const Fingerprint& stored, const FingerprintRules& rules_then) {
     return matches(stored, content_of(text), rules_then, *secrets);
@@ -31,7 +31,7 @@ Request request_of(const KeyCall& call, Judge& judge) {
   return request;
 }
 
-// What everybody may be told of a key, in the words that the judge knows.
+// What everybody may be told of a key, in the words that the checker knows.
 Answer told_of(const Reservation& found, bool clock_ever_jumped) {
   Answer answer;
   answer.fence = found.record->fence;
@@ -39,7 +39,8 @@ Answer told_of(const Reservation& found, bool clock_ever_jumped) {
       Overloaded{[](const Execute&) {},
                  [&](const Replay& replay) {
                    answer.said = Said::final_answer;
-                   answer.response = replay.response;
+                   answer.response = Response{replay.response.status, replay.response.headers,
+                                              replay.response.body.value_or("")};
                  },
                  [&](const InFlight& busy) {
                    answer.said = Said::in_flight;
@@ -85,7 +86,7 @@ Task<void> Node::answer_key_call(Run& run, std::shared_ptr<KeyCall> call) {
 }
 
 Task<KeyAnswer> Node::reserve_key(Run& run, const KeyCall& call) {
-  const Request request = request_of(call, outside_.judge);
+  const Request request = request_of(call, outside_.checker);
   std::optional<Reservation> found;
   if (call.over_limit) {
     StoreResult<std::optional<Reservation>> seen =
@@ -101,13 +102,13 @@ Task<KeyAnswer> Node::reserve_key(Run& run, const KeyCall& call) {
   answer.failed = false;
   answer.decision = kind_of(found->decision);
   answer.record = *found->record;
-  Judge& judge = outside_.judge;
+  Checker& checker = outside_.checker;
   switch (answer.decision) {
     case DecisionKind::execute:
       describe_lease(run, answer);
-      judge.granted({call.identity, call.owner, found->record->fence}, call.body);
+      checker.granted({call.identity, call.owner, found->record->fence}, call.body);
       break;
-    case DecisionKind::spent: judge.called_spent(call.identity, call.owner); break;
+    case DecisionKind::spent: checker.called_spent(call.identity, call.owner); break;
     case DecisionKind::replay:
     case DecisionKind::in_flight:
     case DecisionKind::misuse:
@@ -115,7 +116,7 @@ Task<KeyAnswer> Node::reserve_key(Run& run, const KeyCall& call) {
     case DecisionKind::gone:
     case DecisionKind::unproven:
     case DecisionKind::restored:
-      judge.told(call.identity, call.body, told_of(*found, outside_.server.ever_jumped()));
+      checker.told(call.identity, call.body, told_of(*found, outside_.server.ever_jumped()));
       break;
   }
   co_return answer;
@@ -150,19 +151,21 @@ Task<KeyAnswer> Node::write_key(Run& run, const KeyCall& call) {
   answer.failed = false;
   answer.done = written->done;
   answer.record = written->current;
-  Judge& judge = outside_.judge;
+  Checker& checker = outside_.checker;
   const Held held{call.identity, call.owner, call.fence};
-  if (evidence) judge.superseded(call.identity, call.fence, answered);
+  if (evidence) checker.superseded(call.identity, call.fence, answered);
   if (!answer.done) co_return answer;
   describe_lease(run, answer);
   switch (call.verb) {
-    case KeyCall::Verb::complete: judge.completed_by(held, storable(call.response, options)); break;
-    case KeyCall::Verb::release: judge.released_by(held); break;
-    case KeyCall::Verb::advance:
-      judge.advanced_by(held, call.step.to);
-      judge.renewed_by(held, *answer.record);
+    case KeyCall::Verb::complete:
+      checker.completed_by(held, storable(call.response, options));
       break;
-    case KeyCall::Verb::renew: judge.renewed_by(held, *answer.record); break;
+    case KeyCall::Verb::release: checker.released_by(held); break;
+    case KeyCall::Verb::advance:
+      checker.advanced_by(held, call.step.to);
+      checker.renewed_by(held, *answer.record);
+      break;
+    case KeyCall::Verb::renew: checker.renewed_by(held, *answer.record); break;
     case KeyCall::Verb::reserve: break;
   }
   co_return answer;
@@ -172,8 +175,8 @@ Task<KeyAnswer> Node::write_key(Run& run, const KeyCall& call) {
 void Node::describe_lease(Run& run, KeyAnswer& answer) {
   answer.lease_left = run.engine.lease_left(*answer.record);
   if (mutant(Mutant::lease_told_in_full)) answer.lease_left = answer.record->policy.lease;
-  outside_.judge.told_lease({answer.record->scope, answer.record->key}, answer.record->fence,
-                            answer.lease_left, outside_.server.honest());
+  outside_.checker.told_lease({answer.record->scope, answer.record->key}, answer.record->fence,
+                              answer.lease_left, outside_.server.honest());
 }
 
 }  // namespace pawl::sim

@@ -150,7 +150,7 @@ Task<void> Node::ask_destination(Run& run) {
       const reconcile::Progress progress{row.asked, row.absent, now};
       const reconcile::Step step =
           reconcile::next_step(*row.doubted_at + patience.visibility_window, patience, progress,
-                               reconcile::Heard::absent, now, 0);
+                               reconcile::LookupResult::absent, now, 0);
       row.absent = step.absent;
       row.next_attempt_at = step.next_at;
       row.locked_until.reset();

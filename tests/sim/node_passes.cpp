@@ -1,6 +1,5 @@
 // What a node does when nobody asks: the engine's passes, and the two that the engine only serves
 // so far, reconciling and working off what async routes accepted.
-#include "pawl/core/mutant.hpp"
 #include "tests/sim/node_run.hpp"
 
 namespace pawl::sim {
@@ -15,6 +14,8 @@ Task<void> Node::renew(Run& run) { static_cast<void>(co_await run.engine.renew()
 Task<void> Node::release_orphans(Run& run) {
   static_cast<void>(co_await run.engine.release_orphans());
 }
+
+Task<void> Node::settle_late(Run& run) { co_await run.boundary.settle_late(); }
 
 Task<void> Node::sweep(Run& run) { static_cast<void>(co_await run.engine.sweep()); }
 
@@ -33,11 +34,11 @@ Task<void> Node::reconcile(Run& run) {
 // better when it is too early to say "not executed".
 Task<void> Node::operate(Run& run) {
   if (!outside_.chaos.strikes(Fault::hasty_operator, stream_)) co_return;
-  for (const Identity& identity : outside_.judge.keys()) {
-    const std::optional<Record> row = outside_.judge.row(identity);
+  for (const Identity& identity : outside_.checker.keys()) {
+    const std::optional<Record> row = outside_.checker.row(identity);
     if (!row || status_of(*row) != Status::unknown) continue;
     const Ledger::Entry* entry =
-        outside_.ledger.find(outside_.judge, identity, row->fence, outside_.scheduler.now());
+        outside_.ledger.find(outside_.checker, identity, row->fence, outside_.scheduler.now());
     // The books say which attempt was refused: of another one that is no answer.
     if (entry != nullptr && entry->response.status >= 300 && entry->fence != row->fence) continue;
     Finding finding = FoundNotExecuted{};
@@ -76,7 +77,7 @@ Task<void> Node::work_on(Run& run, Record record) {
     Call call(outside_, *run.process, run.clock, identity, body, name_);
     const Executed executed = co_await run.engine.execute(*lease, call);
     if (executed.settlement && executed.settlement->superseded) {
-      outside_.judge.superseded(identity, fence, executed.outcome);
+      outside_.checker.superseded(identity, fence, executed.outcome);
     }
   }
   run.active.erase(run.active.find(identity));

@@ -1,11 +1,11 @@
 // What one run of a node holds in memory.
 #pragma once
 
-#include <map>
+#include <limits>
 
-#include "src/gateway/flights.hpp"
-#include "src/gateway/replay_cache.hpp"
+#include "src/boundary/boundary.hpp"
 #include "tests/sim/node.hpp"
+#include "tests/sim/sleepers.hpp"
 
 namespace pawl::sim {
 
@@ -26,6 +26,11 @@ class NoMetrics final : public Metrics {
   void add(Counter, std::string_view, std::uint64_t) override {}
 };
 
+class NoLog final : public Log {
+ public:
+  void say(std::string_view, std::string_view) override {}
+};
+
 struct Node::Run {
   Run(Outside& outside, const Stream& stream, Process::Oracle oracle, Duration offset,
       std::int64_t drift_ppm, const std::string& name, int number)
@@ -37,8 +42,11 @@ struct Node::Run {
               Stream(outside.seed, name + ".store", static_cast<std::uint64_t>(number)), name),
         engine(store, clock, entropy, metrics, options(outside.seed)),
         page(options(outside.seed).pass_rows_max),
-        cache(Stream(outside.seed, "memory").one_in(2) ? 0 : std::size_t{1} << 20) {
-    store.tell(cache);
+        sleepers(*process, outside.scheduler, clock),
+        state(Stream(outside.seed, "memory").one_in(2) ? 0 : std::size_t{1} << 20,
+              std::numeric_limits<std::size_t>::max()),
+        boundary(state, {engine, store, clock, entropy, sleepers, gateway_metrics, log}) {
+    store.tell(state.cache);
   }
   // Coroutines first: they hold references to all the rest.
   ~Run() { process->clear(); }
@@ -58,10 +66,12 @@ struct Node::Run {
   Connection store;
   Engine engine;
   std::size_t page;
-  gateway::ReplayCache cache;
-  gateway::Flights flights;
-  std::map<std::string, Answer> overheard;  // only a mutant listens: the last answer of each key
-  std::multiset<Identity> active;           // keys that a coroutine of this run works on
+  SimSleepers sleepers;
+  NoGatewayMetrics gateway_metrics;
+  NoLog log;
+  BoundaryState state;
+  Boundary boundary;
+  std::multiset<Identity> active;  // keys that a coroutine of this run works on
 };
 
 }  // namespace pawl::sim

@@ -30,9 +30,9 @@ void Outbox::enqueue(const Record& held, const std::string& body) {
   const std::string derived =
       detail::outbox_key(held.scope, held.key, destination, "", held.created_at);
   const std::string name = text_of(identity) + " of life " +
-                           std::to_string(outside_.judge.life_of(identity, held.fence));
+                           std::to_string(outside_.checker.life_of(identity, held.fence));
   messages_.push_back({identity, name, derived});
-  outside_.judge.promised(name, identity);
+  outside_.checker.promised(name, identity);
   if (!name_of_.emplace(derived, name).second) return;
   OutboxRow row;
   row.scope = held.scope;
@@ -78,7 +78,7 @@ void Outbox::act(const OutboxRow& row) {
   acted_[row.derived_key] = now;
   const std::string& name = name_of_.at(row.derived_key);
   if (outside_.history.wanted()) outside_.history.add(now, "receipts", name + " is RECEIVED");
-  if (is_judged()) outside_.judge.delivered(name, {row.scope, row.key});
+  if (is_judged()) outside_.checker.delivered(name, {row.scope, row.key});
 }
 
 bool Outbox::has(const OutboxRow& row, Duration when) const {
@@ -89,13 +89,13 @@ bool Outbox::has(const OutboxRow& row, Duration when) const {
 // The outbox goes by the store's clock alone, and does not notice that it jumped.
 bool Outbox::is_judged() const { return !outside_.server.ever_jumped(); }
 
-void Outbox::report(Judge& judge) const {
+void Outbox::report(Checker& checker) const {
   if (!is_judged()) return;
   for (const Message& message : messages_) {
     const bool own = name_of_.at(message.derived_key) == message.name;
     const std::string_view how =
         own ? to_text(rows_.at(message.derived_key).status) : std::string_view();
-    judge.message_ended(message.name, message.identity, how);
+    checker.message_ended(message.name, message.identity, how);
   }
 }
 

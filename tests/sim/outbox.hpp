@@ -8,7 +8,7 @@
 
 #include <map>
 
-#include "pawl/core/outbox.hpp"
+#include "src/core/outbox.hpp"
 #include "tests/sim/upstream.hpp"
 
 namespace pawl::sim {
@@ -30,7 +30,7 @@ class Outbox {
   [[nodiscard]] const DestinationRules& rules() const { return rules_; }
   [[nodiscard]] std::uint64_t count() const { return messages_.size(); }
   // Once faults have stopped.
-  void report(Judge& judge) const;
+  void report(Checker& checker) const;
 
  private:
   [[nodiscard]] bool is_judged() const;

@@ -9,7 +9,7 @@
 #include <iostream>
 #include <sstream>
 
-#include "pawl/core/check.hpp"
+#include "pawl/types/check.hpp"
 
 namespace pawl::sim {
 namespace {
@@ -26,8 +26,8 @@ std::optional<Finding> run_one(const WorldOptions& options, Totals* totals) {
   world.run();
   current_world = nullptr;
   if (totals != nullptr) totals->add(world);
-  if (!world.judge().violation()) return std::nullopt;
-  return Finding{options.seed, *world.judge().violation(), world.chaos().strikes()};
+  if (!world.checker().violation()) return std::nullopt;
+  return Finding{options.seed, *world.checker().violation(), world.chaos().strikes()};
 }
 
 // As text: seed, rule, key, detail, and a line per strike.

@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-#include "pawl/ports/task.hpp"
+#include "src/ports/task.hpp"
 #include "tests/sim/chance.hpp"
 
 namespace pawl::sim {

@@ -1,6 +1,6 @@
 #include <boost/asio/co_spawn.hpp>
 
-#include "pawl/core/mutant.hpp"
+#include "tests/mutants/mutant.hpp"
 #include "tests/sim/store.hpp"
 
 namespace pawl::sim {
@@ -16,8 +16,11 @@ Task<void> keep(Task<T> task, std::optional<T>& result) {
 
 }  // namespace
 
-Server::Server(Scheduler& scheduler, Judge& judge, History& history)
-    : scheduler_(scheduler), judge_(judge), history_(history), truth_([this] { return clock(); }) {}
+Server::Server(Scheduler& scheduler, Checker& checker, History& history)
+    : scheduler_(scheduler),
+      checker_(checker),
+      history_(history),
+      truth_([this] { return clock(); }) {}
 
 Instant Server::honest() const {
   constexpr auto start = std::chrono::sys_days(std::chrono::year(2026) / std::chrono::January / 1);
@@ -35,13 +38,13 @@ void Server::fail_over(Duration until) {
 void Server::restore(const std::vector<Record>& rows) {
   ++epoch_;
   survivors_.clear();
-  judge_.restored(rows);
+  checker_.restored(rows);
   truth_.put_back(rows);
   for (const Record& row : rows) {
     if (std::optional<Record> next = pawl::restored(row, clock())) {
       std::vector<Replacement> batch;
       batch.push_back({std::move(*next), guard_of(row), std::nullopt});
-      judge_.expect_restored();
+      checker_.expect_restored();
       replace(std::move(batch));
     }
   }
@@ -52,16 +55,16 @@ void Server::survives_fail_over(std::function<void()> commit) {
 }
 
 bool Server::purge(const Identity& identity) {
-  const std::optional<Record>& row = judge_.row(identity);
+  const std::optional<Record>& row = checker_.row(identity);
   if (!row || status_of(*row) != Status::completed) return false;
   if (!truth_.purge(identity.first, identity.second)) return false;
-  judge_.purged(identity, run(truth_.time())->purge_epoch);
+  checker_.purged(identity, run(truth_.time())->purge_epoch);
   return true;
 }
 
 void Server::corrupt(const Identity& identity) {
   truth_.corrupt(identity.first, identity.second);
-  judge_.corrupted(identity);
+  checker_.corrupted(identity);
 }
 
 bool Server::down() const { return scheduler_.now() < down_until_; }
@@ -80,7 +83,7 @@ T Server::run(Task<T> task) {
 
 void Server::saw(const Record& record) {
   const Identity identity = identity_of(record);
-  if (history_.wanted() && judge_.row(identity) != record) {
+  if (history_.wanted() && checker_.row(identity) != record) {
     std::string line = text_of(identity) + " is now " + std::string(to_text(status_of(record))) +
                        ", fence ..." + std::to_string(record.fence.number % 1'000'000'000) +
                        ", owner " + record.owner.text;
@@ -90,15 +93,15 @@ void Server::saw(const Record& record) {
     if (!record.last_error.empty()) line += " (" + record.last_error + ")";
     history_.add(scheduler_.now(), "store", line);
   }
-  if (judge_.row(identity) != record) changed_at_[identity] = scheduler_.now();
-  judge_.row_changed(identity, record, honest());
+  if (checker_.row(identity) != record) changed_at_[identity] = scheduler_.now();
+  checker_.row_changed(identity, record, honest());
 }
 
 void Server::saw_nothing(const Identity& identity) {
-  if (history_.wanted() && judge_.row(identity)) {
+  if (history_.wanted() && checker_.row(identity)) {
     history_.add(scheduler_.now(), "store", text_of(identity) + " is deleted");
   }
-  judge_.row_changed(identity, std::nullopt, honest());
+  checker_.row_changed(identity, std::nullopt, honest());
 }
 
 std::vector<StoreResult<Written>> Server::insert_or_read(std::vector<Record> fresh) {
@@ -135,7 +138,7 @@ std::vector<StoreResult<Written>> Server::replace_but(const std::vector<Replacem
 StoreResult<std::vector<bool>> Server::erase(std::vector<Erasure> batch) {
   if (mutant(Mutant::reap_without_condition)) {
     for (Erasure& erasure : batch) {
-      const std::optional<Record>& row = judge_.row({erasure.scope, erasure.key});
+      const std::optional<Record>& row = checker_.row({erasure.scope, erasure.key});
       if (row) erasure.expected = guard_of(*row);
     }
   }
@@ -181,15 +184,19 @@ StoreResult<std::vector<Record>> Server::pending(PassQuery query) {
   return run(truth_.pending(query));
 }
 
+StoreResult<std::size_t> Server::count_active(const Scope& scope, std::size_t up_to) {
+  return run(truth_.count_active(scope, up_to));
+}
+
 StoreResult<Done> Server::keep_evidence(LateEvidence evidence) {
-  judge_.evidence_kept({evidence.scope, evidence.key}, evidence.fence);
+  checker_.evidence_kept({evidence.scope, evidence.key}, evidence.fence);
   return run(truth_.keep_evidence(std::move(evidence)));
 }
 
 bool Server::complete(const Identity& identity, Fence fence, StoredResponse response,
                       const std::function<void(const Record& held)>& effect) {
-  const std::optional<Record> row = judge_.row(identity);
-  if (!row || judge_.is_corrupt(identity)) return false;
+  const std::optional<Record> row = checker_.row(identity);
+  if (!row || checker_.is_corrupt(identity)) return false;
   const Status status = status_of(*row);
   const bool right_state =
       status == Status::in_progress ||
@@ -203,9 +210,9 @@ bool Server::complete(const Identity& identity, Fence fence, StoredResponse resp
   effect(*row);
   std::vector<Replacement> batch;
   batch.push_back({std::move(next), guard_of(*row), std::nullopt});
-  judge_.excuse_retention(jumped());
+  checker_.excuse_retention(jumped());
   replace(std::move(batch));
-  judge_.excuse_retention(false);
+  checker_.excuse_retention(false);
   return true;
 }
 

@@ -7,10 +7,10 @@
 #include <memory>
 
 #include "src/adapters/memory/memory_store.hpp"
-#include "src/gateway/replay_cache.hpp"
+#include "src/boundary/replay_cache.hpp"
 #include "tests/sim/chance.hpp"
+#include "tests/sim/checker.hpp"
 #include "tests/sim/history.hpp"
-#include "tests/sim/judge.hpp"
 #include "tests/sim/scheduler.hpp"
 
 namespace pawl::sim {
@@ -19,7 +19,7 @@ namespace pawl::sim {
 // were reached and whether anybody heard of it is the connection's business.
 class Server {
  public:
-  Server(Scheduler& scheduler, Judge& judge, History& history);
+  Server(Scheduler& scheduler, Checker& checker, History& history);
 
   std::vector<StoreResult<Written>> insert_or_read(std::vector<Record> fresh);
   std::vector<StoreResult<Written>> replace(std::vector<Replacement> batch);
@@ -33,6 +33,7 @@ class Server {
   StoreResult<std::vector<Record>> past_retention(PassQuery query);
   StoreResult<std::vector<Record>> undetermined(PassQuery query);
   StoreResult<std::vector<Record>> pending(PassQuery query);
+  StoreResult<std::size_t> count_active(const Scope& scope, std::size_t up_to);
   StoreResult<Done> keep_evidence(LateEvidence evidence);
 
   // pawl.complete, in the service's own transaction: true if it committed. `effect` is the rest of
@@ -43,9 +44,9 @@ class Server {
   // Does what was asked for at that honest time.
   template <class Reply>
   Reply asked_at(Instant when, const std::function<Reply()>& apply) {
-    judge_.asked_to_write(when);
+    checker_.asked_to_write(when);
     Reply reply = apply();
-    judge_.asked_to_write(std::nullopt);
+    checker_.asked_to_write(std::nullopt);
     return reply;
   }
 
@@ -64,7 +65,7 @@ class Server {
   [[nodiscard]] std::vector<Record> backup() const { return truth_.records(); }
   void restore(const std::vector<Record>& rows);
 
-  [[nodiscard]] bool has(const Identity& identity) { return judge_.row(identity).has_value(); }
+  [[nodiscard]] bool has(const Identity& identity) { return checker_.row(identity).has_value(); }
   [[nodiscard]] bool changed_since(const Identity& identity, Duration when) const {
     const auto changed = changed_at_.find(identity);
     return changed != changed_at_.end() && changed->second >= when;
@@ -89,7 +90,7 @@ class Server {
   void saw_nothing(const Identity& identity);
 
   Scheduler& scheduler_;
-  Judge& judge_;
+  Checker& checker_;
   History& history_;
   Duration stepped_{0};
   Duration jumped_{0};
@@ -111,7 +112,7 @@ class Connection final : public Store {
   void cut_until(Duration when) { cut_until_ = when; }
   void heal() { cut_until_ = Duration{0}; }
   // What the store says of purges reaches this node's memory.
-  void tell(gateway::ReplayCache& cache) { cache_ = &cache; }
+  void tell(ReplayCache& cache) { cache_ = &cache; }
   // The newest purge that this node has been told of.
   [[nodiscard]] std::int64_t heard_epoch() const { return heard_epoch_; }
 
@@ -155,7 +156,7 @@ class Connection final : public Store {
   Process& process_;
   Stream stream_;
   std::string who_;
-  gateway::ReplayCache* cache_ = nullptr;
+  ReplayCache* cache_ = nullptr;
   std::int64_t heard_epoch_ = 0;
   Duration cut_until_{0};
   bool knows_time_ = false;

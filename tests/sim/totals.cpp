@@ -54,7 +54,7 @@ void Totals::add(const World& world) {
   requests += world.clients().requests + world.consumers().calls;
   add_consumers(consumers, world.consumers());
   answered += world.clients().answered;
-  effects += world.judge().effects();
+  effects += world.checker().effects();
   events += world.events();
   messages += world.messages();
   steps += world.steps();
@@ -63,7 +63,7 @@ void Totals::add(const World& world) {
   for (std::size_t i = 0; i < said.size(); ++i) said[i] += world.clients().said[i];
   for (std::size_t from = 0; from < row_states; ++from) {
     for (std::size_t to = 0; to < row_states; ++to) {
-      transitions[from][to] += world.judge().transitions()[from][to];
+      transitions[from][to] += world.checker().transitions()[from][to];
     }
   }
 }

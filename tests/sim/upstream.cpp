@@ -1,6 +1,6 @@
 #include "tests/sim/upstream.hpp"
 
-#include "pawl/core/mutant.hpp"
+#include "tests/mutants/mutant.hpp"
 #include "tests/sim/outbox.hpp"
 
 namespace pawl::sim {
@@ -25,13 +25,13 @@ std::string text_of(Body body) {
          "}";
 }
 
-const Ledger::Entry* Ledger::find(const Judge& judge, const Identity& identity, Fence fence,
+const Ledger::Entry* Ledger::find(const Checker& checker, const Identity& identity, Fence fence,
                                   Duration when) const {
   const auto found = entries_.find(identity);
   if (found == entries_.end()) return nullptr;
   const Entry* best = nullptr;
   for (const Entry& entry : found->second) {
-    if (!judge.is_about(identity, entry.life, fence) || entry.when > when) continue;
+    if (!checker.is_about(identity, entry.life, fence) || entry.when > when) continue;
     const bool paid = entry.response.status < 300;
     // Bob's bank shows payments alone: of what it refused it tells by events, if at all.
     if (!paid && identity.first.text == "bob") continue;
@@ -132,14 +132,15 @@ void Call::serve(Outside& outside, Arrival& arrival, const Script& script) {
     answer = response_of(script.status, text("status " + std::to_string(script.status)));
   }
   if (script.retry_after) answer.headers.push_back({"Retry-After", "4"});
-  const Ledger::Entry entry{outside.judge.life_of(identity, fence), fence, outside.scheduler.now(),
+  const Ledger::Entry entry{outside.checker.life_of(identity, fence), fence,
+                            outside.scheduler.now(),
                             storable(script.status == 402 ? answer : paid, {})};
-  outside.judge.answer_given(identity, fence, answer, arrival.body);
+  outside.checker.answer_given(identity, fence, answer, arrival.body);
 
   const auto act = [&] {
-    outside.judge.answer_given(identity, fence, paid, arrival.body);
+    outside.checker.answer_given(identity, fence, paid, arrival.body);
     outside.ledger.add(identity, entry);
-    outside.judge.effect(identity, fence);
+    outside.checker.effect(identity, fence);
     if (outside.history.wanted()) {
       outside.history.add(outside.scheduler.now(), "upstream", text_of(identity) + " MONEY MOVES");
     }
@@ -153,14 +154,14 @@ void Call::serve(Outside& outside, Arrival& arrival, const Script& script) {
         !outside.server.down() && outside.server.complete(identity, fence, entry.response, promise);
     if (!committed) {
       answer = response_of(500, text("rolled back"));
-      outside.judge.answer_given(identity, fence, answer, arrival.body);
+      outside.checker.answer_given(identity, fence, answer, arrival.body);
     }
   } else if (script.acts) {
     act();
     const bool gateway_error = script.status == 502 || script.status == 504;
     if (script.status >= 500 && !gateway_error &&
         arrival.policy.on_server_error == OnServerError::retry) {
-      outside.judge.forgive(identity, fence);
+      outside.checker.forgive(identity, fence);
     }
   } else if (script.status == 402) {
     outside.ledger.add(identity, entry);  // a refusal is on the books too: it is an answer
@@ -180,7 +181,7 @@ void Call::serve(Outside& outside, Arrival& arrival, const Script& script) {
 Task<Outcome> Call::send(const Record& attempt, SendGate& gate, BootTime deadline) {
   Scheduler& scheduler = outside_.scheduler;
   fence_ = attempt.fence;
-  outside_.judge.asked_to_send(identity_, attempt.fence);
+  outside_.checker.asked_to_send(identity_, attempt.fence);
   const Script script = draw(attempt.policy);
   const Process::Ticket connected = process_.ticket();
   process_.wake(connected, scheduler.now() + script.connect_after, "upstream.connect");
@@ -192,7 +193,7 @@ Task<Outcome> Call::send(const Record& attempt, SendGate& gate, BootTime deadlin
   }
   // No await since the gate: the first byte leaves at this very moment.
   note(text_of(identity_) + " first byte to the upstream");
-  outside_.judge.first_byte(identity_, attempt.fence, body_, outside_.server.honest());
+  outside_.checker.first_byte(identity_, attempt.fence, body_, outside_.server.honest());
   const auto arrival = std::make_shared<Arrival>();
   arrival->identity = identity_;
   arrival->body = body_;

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "pawl/engine.hpp"
-#include "pawl/ports/upstream.hpp"
+#include "src/engine/engine.hpp"
+#include "src/ports/upstream.hpp"
 #include "tests/sim/node_clock.hpp"
 #include "tests/sim/store.hpp"
 
@@ -34,7 +34,7 @@ class Ledger {
   void tell(Told told) { told_ = std::move(told); }
   // What is known at `when` about the key, as this record stands for it: a payment where there is
   // one, else the newest refusal.
-  [[nodiscard]] const Entry* find(const Judge& judge, const Identity& identity, Fence fence,
+  [[nodiscard]] const Entry* find(const Checker& checker, const Identity& identity, Fence fence,
                                   Duration when) const;
 
  private:
@@ -50,7 +50,7 @@ struct Outside {
   std::uint64_t seed;
   Scheduler& scheduler;
   Server& server;
-  Judge& judge;
+  Checker& checker;
   Chaos& chaos;
   History& history;
   Ledger& ledger;

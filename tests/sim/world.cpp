@@ -10,8 +10,8 @@ World::World(WorldOptions options)
     : options_(std::move(options)),
       history_(options_.history),
       chaos_(options_.seed, options_.spared),
-      server_(scheduler_, judge_, history_),
-      outside_{options_.seed, scheduler_, server_, judge_, chaos_,
+      server_(scheduler_, checker_, history_),
+      outside_{options_.seed, scheduler_, server_, checker_, chaos_,
                history_,      ledger_,    outbox_, events_},
       stream_(options_.seed, "world"),
       outbox_(outside_),
@@ -31,11 +31,11 @@ void World::note(const std::string& what) {
 }
 
 bool World::run_until(Duration when) {
-  while (!judge_.violation() && scheduler_.now() < when) {
+  while (!checker_.violation() && scheduler_.now() < when) {
     if (!scheduler_.step()) break;
     ++steps_;
   }
-  return !judge_.violation();
+  return !checker_.violation();
 }
 
 void World::run() {
@@ -60,10 +60,10 @@ void World::run() {
     if (!run_until(scheduler_.now() + 5s)) return;
   }
   if (!run_until(scheduler_.now() + 100s)) return;
-  clients_.report_unanswered(judge_);
-  consumers_.report_unfinished(judge_);
-  outbox_.report(judge_);
-  judge_.end(server_.honest());
+  clients_.report_unanswered(checker_);
+  consumers_.report_unfinished(checker_);
+  outbox_.report(checker_);
+  checker_.end(server_.honest());
 }
 
 // What befalls the world as a whole, every few seconds.
@@ -141,8 +141,8 @@ void World::plan_corruption() {
 // An operator who wants a client's answer forgotten, and who has looked at it first.
 void World::purge_one() {
   std::vector<Identity> completed;
-  for (const Identity& identity : judge_.keys()) {
-    const std::optional<Record>& row = judge_.row(identity);
+  for (const Identity& identity : checker_.keys()) {
+    const std::optional<Record>& row = checker_.row(identity);
     const auto* done = row ? std::get_if<Completed>(&row->state) : nullptr;
     if (done == nullptr || is_of_key_api(identity)) continue;
     if (done->completed_at + 10s < server_.clock()) completed.push_back(identity);
@@ -182,13 +182,13 @@ void World::mend() {
 // for its lease to end.
 void World::watch_leaks() {
   scheduler_.at(scheduler_.now() + 1s, [this] { watch_leaks(); });
-  for (const Identity& identity : judge_.keys()) {
-    const std::optional<Record>& row = judge_.row(identity);
+  for (const Identity& identity : checker_.keys()) {
+    const std::optional<Record>& row = checker_.row(identity);
     const bool swept =
         row && status_of(*row) == Status::unknown && row->last_error == "lease-expired";
     const bool open = swept || (row && status_of(*row) == Status::in_progress);
-    bool leaking = chaos_.calm() && open && !judge_.asked(identity, row->fence) &&
-                   !judge_.is_corrupt(identity);
+    bool leaking = chaos_.calm() && open && !checker_.asked(identity, row->fence) &&
+                   !checker_.is_corrupt(identity);
     if (leaking) {
       leaking = false;
       for (const std::unique_ptr<Node>& node : nodes_)
@@ -203,7 +203,7 @@ void World::watch_leaks() {
     // A call that was made before the truce may take 8 s, and an orphan is looked for every 10 s;
     // where passes have pages of one row, each in its turn.
     const Duration turn = Stream(options_.seed, "pages").one_in(3) ? 60s : 21s;
-    if (scheduler_.now() - leak->second.second >= turn) judge_.reservation_leaked(identity, *row);
+    if (scheduler_.now() - leak->second.second >= turn) checker_.reservation_leaked(identity, *row);
   }
 }
 

@@ -24,7 +24,7 @@ class World {
   // Stops at the first broken promise.
   void run();
 
-  [[nodiscard]] const Judge& judge() const { return judge_; }
+  [[nodiscard]] const Checker& checker() const { return checker_; }
   [[nodiscard]] const Chaos& chaos() const { return chaos_; }
   [[nodiscard]] const History& history() const { return history_; }
   [[nodiscard]] const ClientCounts& clients() const { return clients_.counts(); }
@@ -51,7 +51,7 @@ class World {
   History history_;
   Chaos chaos_;
   Scheduler scheduler_;
-  Judge judge_;
+  Checker checker_;
   Server server_;
   Ledger ledger_;
   Outside outside_;

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "pawl/core/canonical.hpp"
-#include "pawl/core/sha256.hpp"
+#include "src/core/canonical.hpp"
+#include "src/core/sha256.hpp"
 #include "tests/vectors/vectors.hpp"
 
 namespace pawl::json {

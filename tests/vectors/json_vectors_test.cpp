@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "pawl/core/canonical.hpp"
-#include "pawl/core/json.hpp"
+#include "pawl/types/json.hpp"
+#include "src/core/canonical.hpp"
 #include "tests/vectors/vectors.hpp"
 
 namespace pawl::json {

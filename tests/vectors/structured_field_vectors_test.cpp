@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "pawl/core/json.hpp"
-#include "pawl/core/key.hpp"
-#include "pawl/core/structured_field.hpp"
+#include "pawl/types/json.hpp"
+#include "pawl/types/key.hpp"
+#include "src/core/structured_field.hpp"
 #include "tests/vectors/vectors.hpp"
 
 namespace pawl {

@@ -7,8 +7,8 @@
 
 #include "src/adapters/http/chunked.hpp"
 #include "src/adapters/http/head.hpp"
-#include "src/adapters/http/memory_budget.hpp"
 #include "src/adapters/http/stream.hpp"
+#include "src/ports/memory_budget.hpp"
 
 namespace pawl::http {
 

@@ -1,6 +1,6 @@
 #include "src/adapters/http/deadlines.hpp"
 
-#include "pawl/core/check.hpp"
+#include "pawl/types/check.hpp"
 
 namespace pawl::http {
 

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "pawl/core/time.hpp"
-#include "pawl/ports/clock.hpp"
+#include "pawl/types/time.hpp"
+#include "src/ports/clock.hpp"
 
 namespace pawl::http {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "pawl/core/http.hpp"
+#include "pawl/types/http.hpp"
 #include "src/adapters/http/head.hpp"
 
 namespace pawl::http {

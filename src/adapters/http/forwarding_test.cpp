@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "testing/bad_requests.hpp"
+#include "tests/support/bad_requests.hpp"
 
 namespace pawl::http {
 namespace {

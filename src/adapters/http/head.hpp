@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "pawl/core/expected.hpp"
-#include "pawl/core/render.hpp"
+#include "pawl/types/expected.hpp"
+#include "src/core/render.hpp"
 
 namespace pawl::http {
 

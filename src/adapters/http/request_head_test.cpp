@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "src/adapters/http/read_for_tests.hpp"
-#include "testing/bad_requests.hpp"
+#include "tests/support/bad_requests.hpp"
 
 namespace pawl::http {
 namespace {

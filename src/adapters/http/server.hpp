@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "pawl/core/expected.hpp"
+#include "pawl/types/expected.hpp"
 #include "src/adapters/http/session.hpp"
 
 namespace pawl::http {

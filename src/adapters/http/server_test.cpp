@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "src/adapters/os/system_clock.hpp"
-#include "testing/wire.hpp"
+#include "tests/support/wire.hpp"
 
 namespace pawl::http {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
-#include "pawl/ports/task.hpp"
 #include "src/adapters/http/deadlines.hpp"
+#include "src/ports/task.hpp"
 
 namespace pawl::http {
 

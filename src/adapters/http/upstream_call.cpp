@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "pawl/core/json.hpp"
+#include "pawl/types/json.hpp"
 #include "src/adapters/http/exchange.hpp"
 #include "src/adapters/http/forwarding.hpp"
 #include "src/adapters/http/syntax.hpp"
@@ -79,7 +79,8 @@ Task<Outcome> UpstreamCall::send(const Record& attempt, SendGate& gate, BootTime
       stream->expires_at(deadline);
       co_return co_await exchange(std::move(stream), attempt);
     }
-    if (fresh) co_return NotSent{"the upstream spoke or hung up before it was asked"};
+    if (fresh)
+      co_return NotSent{"the upstream sent data or closed the connection before the request"};
   }
 }
 

@@ -4,11 +4,11 @@
 #include <memory>
 #include <string>
 
-#include "pawl/ports/upstream.hpp"
 #include "src/adapters/http/body.hpp"
-#include "src/adapters/http/memory_budget.hpp"
 #include "src/adapters/http/spool.hpp"
 #include "src/adapters/http/upstream_pool.hpp"
+#include "src/ports/memory_budget.hpp"
+#include "src/ports/upstream.hpp"
 
 namespace pawl::http {
 

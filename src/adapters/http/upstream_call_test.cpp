@@ -11,7 +11,7 @@
 
 #include "src/adapters/os/system_clock.hpp"
 #include "testing/run.hpp"
-#include "testing/wire.hpp"
+#include "tests/support/wire.hpp"
 
 namespace pawl::http {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "pawl/core/expected.hpp"
+#include "pawl/types/expected.hpp"
 #include "src/adapters/http/stream.hpp"
 
 namespace pawl::http {

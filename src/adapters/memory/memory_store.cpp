@@ -2,10 +2,9 @@
 
 #include <algorithm>
 
-#include "pawl/core/check.hpp"
-#include "pawl/core/half_done.hpp"
-#include "pawl/core/mutant.hpp"
-#include "pawl/core/outcome.hpp"
+#include "pawl/types/check.hpp"
+#include "pawl/types/outcome.hpp"
+#include "src/core/half_done.hpp"
 
 namespace pawl::memory {
 namespace {
@@ -116,15 +115,11 @@ std::vector<Record> MemoryStore::page(const PassQuery& query, Condition conditio
     if (condition(record) && due_at(record) <= query.now) rows.push_back(record);
   }
   std::ranges::stable_sort(rows, {}, due_at);
-  const auto cut = [&] {
-    if (rows.size() > query.rows_max)
-      rows.erase(rows.begin() + std::ptrdiff_t(query.rows_max), rows.end());
-  };
-  if (mutant(Mutant::unreadable_rows_fill_pages)) cut();
   std::erase_if(rows, [&](const Record& record) {
     return unreadable_.contains({record.scope, record.key});
   });
-  cut();
+  if (rows.size() > query.rows_max)
+    rows.erase(rows.begin() + std::ptrdiff_t(query.rows_max), rows.end());
   return rows;
 }
 

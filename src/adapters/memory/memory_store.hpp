@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "pawl/ports/store.hpp"
+#include "src/ports/store.hpp"
 
 namespace pawl::memory {
 

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "testing/serve_process.hpp"
+#include "tests/support/serve_process.hpp"
 
 namespace pawl::os {
 namespace {

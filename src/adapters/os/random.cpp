@@ -2,7 +2,7 @@
 
 #include <openssl/rand.h>
 
-#include "pawl/core/check.hpp"
+#include "pawl/types/check.hpp"
 
 namespace pawl::os {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <span>
 
-#include "pawl/ports/entropy.hpp"
+#include "src/ports/entropy.hpp"
 
 namespace pawl::os {
 

@@ -1,7 +1,7 @@
 // The machine's clocks: CLOCK_BOOTTIME for waiting, the wall clock for stores that have none.
 #pragma once
 
-#include "pawl/ports/clock.hpp"
+#include "src/ports/clock.hpp"
 
 namespace pawl::os {
 

@@ -114,7 +114,7 @@ std::string first_line(std::string_view message) {
 std::string silence(const PGconn* connection, Until until) {
   if (std::chrono::steady_clock::now() >= until) return "the server did not answer in time";
   const std::string said = first_line(PQerrorMessage(connection));
-  return said.empty() ? "the connection is of no use any more" : said;
+  return said.empty() ? "the connection cannot be used any more" : said;
 }
 
 std::string refusal(const PGconn* connection, const PGresult* error) {

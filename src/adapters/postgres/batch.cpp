@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "pawl/core/check.hpp"
-#include "pawl/core/sha256.hpp"
+#include "pawl/types/check.hpp"
 #include "src/adapters/postgres/row.hpp"
+#include "src/core/sha256.hpp"
 
 namespace pawl::postgres {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "pawl/core/expected.hpp"
-#include "src/adapters/postgres/link.hpp"
+#include "pawl/types/expected.hpp"
+#include "src/adapters/postgres/reconnecting_connection.hpp"
 
 namespace pawl::postgres {
 

@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "pawl/core/check.hpp"
-#include "src/adapters/postgres/link.hpp"
+#include "pawl/types/check.hpp"
+#include "src/adapters/postgres/reconnecting_connection.hpp"
 #include "src/adapters/postgres/wire.hpp"
 
 namespace pawl::postgres {

@@ -8,7 +8,7 @@
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "pawl/core/check.hpp"
+#include "pawl/types/check.hpp"
 #include "src/adapters/postgres/ask.hpp"
 #include "src/adapters/postgres/doubts.hpp"
 #include "src/adapters/postgres/options.hpp"

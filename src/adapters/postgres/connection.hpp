@@ -14,11 +14,11 @@
 #include <string_view>
 #include <vector>
 
-#include "pawl/core/expected.hpp"
-#include "pawl/ports/task.hpp"
+#include "pawl/types/expected.hpp"
 #include "src/adapters/postgres/notices.hpp"
 #include "src/adapters/postgres/statements.hpp"
 #include "src/adapters/postgres/wire.hpp"
+#include "src/ports/task.hpp"
 
 namespace pawl::postgres {
 

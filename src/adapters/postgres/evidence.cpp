@@ -1,7 +1,7 @@
 #include "src/adapters/postgres/evidence.hpp"
 
-#include "pawl/core/sha256.hpp"
 #include "src/adapters/postgres/row.hpp"
+#include "src/core/sha256.hpp"
 
 namespace pawl::postgres {
 namespace {

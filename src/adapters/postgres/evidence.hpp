@@ -1,8 +1,8 @@
 // Late evidence as a row of pawl.evidence.
 #pragma once
 
-#include "pawl/ports/store.hpp"
 #include "src/adapters/postgres/connection.hpp"
+#include "src/ports/store.hpp"
 
 namespace pawl::postgres {
 

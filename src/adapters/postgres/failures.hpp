@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "pawl/ports/store.hpp"
+#include "src/ports/store.hpp"
 
 namespace pawl::postgres {
 

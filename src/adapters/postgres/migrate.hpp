@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "pawl/core/expected.hpp"
+#include "pawl/types/expected.hpp"
 
 namespace pawl::postgres {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "pawl/core/half_done.hpp"
 #include "src/adapters/postgres/pass_rows.hpp"
+#include "src/core/half_done.hpp"
 
 namespace pawl::postgres {
 namespace {

@@ -15,8 +15,8 @@
 #include "src/adapters/postgres/migrate.hpp"
 #include "src/adapters/postgres/postgres_store.hpp"
 #include "testing/builders.hpp"
-#include "testing/postgres_server.hpp"
 #include "testing/run.hpp"
+#include "tests/support/postgres_server.hpp"
 
 namespace pawl::postgres {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "testing/postgres_server.hpp"
+#include "tests/support/postgres_server.hpp"
 
 namespace pawl::postgres {
 

@@ -10,7 +10,7 @@
 #include <boost/asio/io_context.hpp>
 #include <fstream>
 
-#include "src/adapters/postgres/observations.hpp"
+#include "src/adapters/postgres/observation_store.hpp"
 #include "src/adapters/postgres/pg_fixture.hpp"
 #include "src/adapters/postgres/planted_fixture.hpp"
 
@@ -114,7 +114,7 @@ TEST(Pooler, NothingPlantedRunsAsTheGateway) {
   for (const auto& written : testing::run(store->insert_or_read(rows))) EXPECT_TRUE(written->mine);
   const PassQuery query{.now = wall_clock() + std::chrono::hours(1), .rows_max = 500};
   EXPECT_EQ(testing::run(store->lapsed(query))->size(), 2u);
-  PostgresObservations observations(pooler.url(database), patient());
+  PostgresObservationStore observations(pooler.url(database), patient());
   EXPECT_TRUE(observations.summary(std::chrono::hours(1)).has_value());
   EXPECT_EQ(caught_in(server, database), "");
 }

@@ -1,9 +1,9 @@
 #include "src/adapters/postgres/postgres_store.hpp"
 
 #include "src/adapters/postgres/ask.hpp"
-#include "src/adapters/postgres/core.hpp"
 #include "src/adapters/postgres/migrate.hpp"
 #include "src/adapters/postgres/run_on.hpp"
+#include "src/adapters/postgres/store_loop.hpp"
 
 namespace pawl::postgres {
 namespace {
@@ -31,10 +31,10 @@ Expected<std::unique_ptr<PostgresStore>, std::string> PostgresStore::open(const 
                until)
           .has_value();
   return std::unique_ptr<PostgresStore>(
-      new PostgresStore(std::make_unique<Core>(url, options, distributed)));
+      new PostgresStore(std::make_unique<StoreLoop>(url, options, distributed)));
 }
 
-PostgresStore::PostgresStore(std::unique_ptr<Core> core) : core_(std::move(core)) {}
+PostgresStore::PostgresStore(std::unique_ptr<StoreLoop> core) : core_(std::move(core)) {}
 PostgresStore::~PostgresStore() = default;
 
 std::optional<std::string> PostgresStore::trouble() const { return core_->health().trouble(); }

@@ -14,8 +14,8 @@
 #include <optional>
 #include <string>
 
-#include "pawl/ports/store.hpp"
 #include "src/adapters/postgres/options.hpp"
+#include "src/ports/store.hpp"
 
 namespace pawl::postgres {
 
@@ -47,10 +47,10 @@ class PostgresStore final : public Store {
   [[nodiscard]] std::optional<std::string> trouble() const;
 
  private:
-  class Core;
-  explicit PostgresStore(std::unique_ptr<Core> core);
+  class StoreLoop;
+  explicit PostgresStore(std::unique_ptr<StoreLoop> core);
 
-  std::unique_ptr<Core> core_;
+  std::unique_ptr<StoreLoop> core_;
 };
 
 }  // namespace pawl::postgres

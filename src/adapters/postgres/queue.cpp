@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "pawl/core/check.hpp"
+#include "pawl/types/check.hpp"
 
 namespace pawl::postgres {
 namespace {

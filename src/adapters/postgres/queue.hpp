@@ -11,9 +11,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "pawl/ports/store.hpp"
 #include "src/adapters/postgres/options.hpp"
-#include "src/adapters/waiting/waiter.hpp"
+#include "src/adapters/resume/waiter.hpp"
+#include "src/ports/store.hpp"
 
 namespace pawl::postgres {
 

@@ -1,9 +1,9 @@
 #include "src/adapters/postgres/row.hpp"
 
-#include "pawl/core/check.hpp"
-#include "pawl/core/json.hpp"
-#include "pawl/core/overloaded.hpp"
-#include "pawl/core/sha256.hpp"
+#include "pawl/types/check.hpp"
+#include "pawl/types/json.hpp"
+#include "src/core/overloaded.hpp"
+#include "src/core/sha256.hpp"
 
 namespace pawl::postgres {
 namespace {

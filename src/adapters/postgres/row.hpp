@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "pawl/core/record.hpp"
+#include "pawl/types/record.hpp"
 #include "src/adapters/postgres/wire.hpp"
 
 namespace pawl::postgres {

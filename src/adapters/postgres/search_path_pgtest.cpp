@@ -1,10 +1,10 @@
 // Somebody who may create functions in the database plants some that fit better than the server's
 // own. None of them may ever run as us.
-#include "src/adapters/postgres/cases.hpp"
 #include "src/adapters/postgres/inventory.hpp"
-#include "src/adapters/postgres/observations.hpp"
+#include "src/adapters/postgres/observation_store.hpp"
 #include "src/adapters/postgres/pg_fixture.hpp"
 #include "src/adapters/postgres/planted_fixture.hpp"
+#include "src/adapters/postgres/reconciliation_store.hpp"
 
 namespace pawl::postgres {
 namespace {
@@ -53,7 +53,7 @@ TEST_F(SearchPath, NothingPlantedRunsInASessionOfOurs) {
       "INSERT INTO pawl.observed_counts VALUES ('s', (extract(epoch FROM now()) * 1000000)::bigint,"
       " 'route', 'created', 1, 0, 1, 'key')",
       database_);
-  PostgresObservations observations(url_, patient());
+  PostgresObservationStore observations(url_, patient());
   EXPECT_EQ(observations.summary(std::chrono::hours(1))->tallies.size(), 1u);
   const auto cases = cases_in(url_, patient());
   static_cast<void>(cases->in_doubt("", "", wall_clock(), 10));

@@ -5,8 +5,8 @@
 #include <deque>
 #include <memory>
 
-#include "pawl/ports/store.hpp"
-#include "src/adapters/postgres/link.hpp"
+#include "src/adapters/postgres/reconnecting_connection.hpp"
+#include "src/ports/store.hpp"
 
 namespace pawl::postgres {
 
@@ -37,7 +37,7 @@ class Session {
   Task<Reply> in_turn(std::vector<Query> queries, Deadline deadline);
 
   LinkContext context_;
-  Link link_;
+  ReconnectingConnection link_;
   Turn turn_;
 };
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "src/adapters/postgres/pg_fixture.hpp"
-#include "testing/process.hpp"
+#include "tests/support/process.hpp"
 
 namespace pawl::postgres {
 namespace {

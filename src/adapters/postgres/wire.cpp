@@ -3,7 +3,7 @@
 #include <array>
 #include <limits>
 
-#include "pawl/core/check.hpp"
+#include "pawl/types/check.hpp"
 
 namespace pawl::postgres {
 namespace {

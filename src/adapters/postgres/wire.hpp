@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "pawl/core/time.hpp"
+#include "pawl/types/time.hpp"
 
 namespace pawl::postgres {
 

@@ -6,11 +6,11 @@
 #include <gtest/gtest.h>
 
 #include "src/adapters/postgres/blocking.hpp"
-#include "src/adapters/postgres/facts.hpp"
 #include "src/adapters/postgres/grants.hpp"
 #include "src/adapters/postgres/migrate.hpp"
-#include "src/adapters/postgres/observations.hpp"
+#include "src/adapters/postgres/observation_store.hpp"
 #include "src/adapters/postgres/postgres_store.hpp"
+#include "src/adapters/postgres/store_metadata.hpp"
 
 namespace pawl::postgres {
 namespace {
@@ -53,7 +53,7 @@ std::vector<std::string> said_of(const std::string& url) {
   if (!granted) said.push_back(granted.error());
   const auto fact = recorded_fact(url, "name", "value");
   if (!fact) said.push_back(fact.error());
-  PostgresObservations observations(url, options);
+  PostgresObservationStore observations(url, options);
   const auto now = observations.summary(std::chrono::hours(1));
   if (!now) said.push_back(now.error());
   return said;

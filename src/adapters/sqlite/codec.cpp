@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "pawl/core/json.hpp"
+#include "pawl/types/json.hpp"
 
 namespace pawl::sqlite {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "pawl/core/record.hpp"
+#include "pawl/types/record.hpp"
 
 namespace pawl::sqlite {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "pawl/core/expected.hpp"
+#include "pawl/types/expected.hpp"
 
 namespace pawl::sqlite {
 
@@ -19,6 +19,10 @@ struct SqlError {
   int code = SQLITE_ERROR;
   std::string text;
 };
+
+// For the whole process, before its first connection: nobody asks SQLite how much memory it has,
+// and counting takes a lock for every piece of it.
+inline void count_no_memory() { sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); }
 
 inline int primary_code(int code) { return code & 0xff; }
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "pawl/core/expected.hpp"
+#include "pawl/types/expected.hpp"
 #include "src/adapters/sqlite/connection.hpp"
 #include "src/adapters/sqlite/options.hpp"
 #include "src/adapters/sqlite/store_file.hpp"

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "pawl/core/time.hpp"
+#include "pawl/types/time.hpp"
 
 namespace pawl::sqlite {
 

@@ -1,6 +1,6 @@
 #include "src/adapters/sqlite/reader.hpp"
 
-#include "pawl/core/half_done.hpp"
+#include "src/core/half_done.hpp"
 
 namespace pawl::sqlite {
 namespace {

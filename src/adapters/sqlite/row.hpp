@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "pawl/core/record.hpp"
+#include "pawl/types/record.hpp"
 #include "src/adapters/sqlite/connection.hpp"
 
 namespace pawl::sqlite {

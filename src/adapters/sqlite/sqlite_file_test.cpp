@@ -4,11 +4,11 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "src/adapters/sqlite/cases.hpp"
-#include "src/adapters/sqlite/facts.hpp"
-#include "src/adapters/sqlite/ledger_sheet.hpp"
-#include "src/adapters/sqlite/observations.hpp"
-#include "src/adapters/sqlite/outbox.hpp"
+#include "src/adapters/sqlite/ledger_workspace.hpp"
+#include "src/adapters/sqlite/observation_store.hpp"
+#include "src/adapters/sqlite/outbox_store.hpp"
+#include "src/adapters/sqlite/reconciliation_store.hpp"
+#include "src/adapters/sqlite/store_metadata.hpp"
 #include "src/adapters/sqlite/test_support.hpp"
 
 namespace pawl::sqlite {
@@ -30,9 +30,11 @@ class SqliteFile : public ::testing::Test {
     ASSERT_EQ(std::system(command.c_str()), 0);
   }
 
-  static std::string nobody_wanted(const std::vector<ObservedKey>& keys, Observations& in) {
-    const Observations::Judge judge = [](const Observations::Found&, Instant) { return Judged{}; };
-    const Expected<Done, std::string> applied = in.apply(keys, judge);
+  static std::string nobody_wanted(const std::vector<ObservedKey>& keys, ObservationStore& in) {
+    const ObservationStore::Transition transition = [](const ObservationStore::Found&, Instant) {
+      return ObservationUpdate{};
+    };
+    const Expected<Done, std::string> applied = in.apply(keys, transition);
     return applied ? std::string() : applied.error();
   }
 
@@ -74,7 +76,7 @@ TEST_F(SqliteFile, WhatWasChangedStaysAnErrorUntilRestartEvenWhereTheOldFileCome
 TEST_F(SqliteFile, CasesObservationsOutboxAndFactsNoticeItToo) {
   const auto store = opened(directory_.file());
   const auto cases = cases_in(directory_.file());
-  SqliteObservations observations(directory_.file());
+  SqliteObservationStore observations(directory_.file());
   SqliteOutbox outbox(directory_.file());
   const auto late_cases = cases_in(directory_.file());  // opens it after the change
   ASSERT_TRUE(cases->count_dead());

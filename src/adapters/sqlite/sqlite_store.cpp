@@ -49,14 +49,14 @@ SqliteStore::SqliteStore(Database database, Options options)
 
 SqliteStore::~SqliteStore() = default;
 
-Task<void> SqliteStore::perform(std::span<Write* const> writes, WriteGroup& group, Lane lane) {
+Task<void> SqliteStore::perform(std::span<Write* const> writes, WriteGroup& group, WriteKind kind) {
   if (writes.empty()) {
     group.store_time = options_.clock();
     co_return;
   }
-  auto start = [this, writes, &group, lane](auto handler) {
+  auto start = [this, writes, &group, kind](auto handler) {
     group.waiter = waiting::make_waiter(std::move(handler));
-    if (writer_.submit(writes, lane)) return;  // the group may be gone already
+    if (writer_.submit(writes, kind)) return;  // the group may be gone already
     for (Write* write : writes) write->error = StoreError::contended;
     waiting::wake_one(std::move(group.waiter));
   };
@@ -79,7 +79,7 @@ Task<std::vector<StoreResult<Written>>> SqliteStore::insert_or_read(std::vector<
   for (Record& record : fresh) writes.emplace_back(std::move(record));
   WriteGroup group;
   const std::vector<Write*> all = pointers(writes, group);
-  co_await perform(all, group, Lane::requests);
+  co_await perform(all, group, WriteKind::requests);
   co_return results(writes, group);
 }
 
@@ -89,7 +89,7 @@ Task<std::vector<StoreResult<Written>>> SqliteStore::replace(std::vector<Replace
   for (Replacement& change : batch) writes.emplace_back(std::move(change));
   WriteGroup group;
   const std::vector<Write*> all = pointers(writes, group);
-  co_await perform(all, group, Lane::requests);
+  co_await perform(all, group, WriteKind::requests);
   co_return results(writes, group);
 }
 
@@ -100,7 +100,7 @@ Task<StoreResult<std::vector<bool>>> SqliteStore::erase(std::vector<Erasure> bat
   for (Erasure& erasure : batch) writes.emplace_back(std::move(erasure));
   WriteGroup group;
   const std::vector<Write*> all = pointers(writes, group);
-  co_await perform(all, group, Lane::reaping);
+  co_await perform(all, group, WriteKind::reaping);
   std::vector<bool> erased;
   std::optional<StoreError> error;
   bool any_erased = false;
@@ -167,7 +167,7 @@ Task<StoreResult<Done>> SqliteStore::keep_evidence(LateEvidence evidence) {
   writes.emplace_back(std::move(evidence));
   WriteGroup group;
   const std::vector<Write*> all = pointers(writes, group);
-  co_await perform(all, group, Lane::requests);
+  co_await perform(all, group, WriteKind::requests);
   if (writes.front().error) co_return Unexpected{*writes.front().error};
   co_return Done{};
 }

@@ -12,11 +12,11 @@
 #include <optional>
 #include <string>
 
-#include "pawl/ports/store.hpp"
 #include "src/adapters/sqlite/database.hpp"
 #include "src/adapters/sqlite/options.hpp"
 #include "src/adapters/sqlite/reader.hpp"
 #include "src/adapters/sqlite/writer.hpp"
+#include "src/ports/store.hpp"
 
 namespace pawl::sqlite {
 
@@ -54,7 +54,7 @@ class SqliteStore final : public Store {
  private:
   SqliteStore(Database database, Options options);
 
-  Task<void> perform(std::span<Write* const> writes, WriteGroup& group, Lane lane);
+  Task<void> perform(std::span<Write* const> writes, WriteGroup& group, WriteKind kind);
   Task<void> perform(Reader& reader, Read& read);
   Task<StoreResult<std::vector<Record>>> pass(Statement Statements::*statement, PassQuery query,
                                               std::atomic<std::size_t>& unreadable);

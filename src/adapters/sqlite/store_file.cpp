@@ -106,7 +106,7 @@ std::optional<std::string> StoreFile::look_at_file(const LogIndex& index) {
   struct stat status {};
   if (::stat(path_.c_str(), &status) != 0) {
     if (errno == ENOENT) return lose("\"" + path_ + "\" is gone");
-    return "\"" + path_ + "\" cannot be looked at: " + std::strerror(errno);
+    return "\"" + path_ + "\" cannot be inspected: " + std::strerror(errno);
   }
   if (FileIdentity{status.st_dev, status.st_ino} != file_) {
     return lose("\"" + path_ + "\" is another file than the one that this process has open");

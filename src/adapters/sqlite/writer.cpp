@@ -28,14 +28,14 @@ Writer::~Writer() {
   thread_.join();
 }
 
-bool Writer::submit(std::span<Write* const> writes, Lane lane) {
+bool Writer::submit(std::span<Write* const> writes, WriteKind kind) {
   std::size_t bytes = 0;
   for (const Write* write : writes) bytes += write->bytes;
   bool sleeps = false;
   {
     const std::lock_guard lock(mutex_);
     if (!queue_.empty() && queue_.bytes + bytes > options_.queue_bytes_max) return false;
-    std::deque<Write*>& waiting = lane == Lane::requests ? queue_.requests : queue_.reaping;
+    std::deque<Write*>& waiting = kind == WriteKind::requests ? queue_.requests : queue_.reaping;
     waiting.insert(waiting.end(), writes.begin(), writes.end());
     queue_.bytes += bytes;
     has_work_ = true;

@@ -20,7 +20,7 @@
 namespace pawl::sqlite {
 
 // Requests go first; what the reaper does fills a bounded part of each transaction.
-enum class Lane { requests, reaping };
+enum class WriteKind { requests, reaping };
 
 struct WriterCounts {
   std::uint64_t writes = 0;
@@ -36,7 +36,7 @@ class Writer {
 
   // Any thread. The writes and their group stay where they are until the group's waiter is resumed.
   // False if the queue is full: then nothing was taken and the waiter stays with the caller.
-  bool submit(std::span<Write* const> writes, Lane lane);
+  bool submit(std::span<Write* const> writes, WriteKind kind);
 
   [[nodiscard]] WriterCounts counts() const;
 

@@ -1,6 +1,6 @@
 #include "src/adapters/sqlite/writes.hpp"
 
-#include "pawl/core/check.hpp"
+#include "pawl/types/check.hpp"
 #include "src/adapters/sqlite/codec.hpp"
 
 namespace pawl::sqlite {

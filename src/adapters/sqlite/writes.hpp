@@ -5,10 +5,10 @@
 #include <memory>
 #include <optional>
 
-#include "pawl/ports/store.hpp"
+#include "src/adapters/resume/waiter.hpp"
 #include "src/adapters/sqlite/row.hpp"
 #include "src/adapters/sqlite/session.hpp"
-#include "src/adapters/waiting/waiter.hpp"
+#include "src/ports/store.hpp"
 
 namespace pawl::sqlite {
 

@@ -153,7 +153,7 @@ std::vector<Bodiless> bodiless() {
     rows.push_back({method + "_304_length", method, "HTTP/1.1 304 Not Modified\r\n" + length});
     rows.push_back({method + "_304_coding", method, "HTTP/1.1 304 Not Modified\r\n" + coding});
     rows.push_back(
-        {method + "_103_length", method, "HTTP/1.1 103 Early Hints\r\n" + length + whole});
+        {method + "_103_length", method, "HTTP/1.1 103 Early SettledNotices\r\n" + length + whole});
     rows.push_back(
         {method + "_102_coding", method, "HTTP/1.1 102 Processing\r\n" + coding + whole});
   }

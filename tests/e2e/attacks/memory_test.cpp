@@ -7,7 +7,7 @@
 
 #include <fstream>
 
-#include "pawl/core/sha256.hpp"
+#include "src/core/sha256.hpp"
 #include "tests/e2e/gateway_fixture.hpp"
 #include "tests/e2e/wire_fixture.hpp"
 

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "testing/raw_client.hpp"
+#include "tests/support/raw_client.hpp"
 
 namespace pawl::e2e {
 namespace {

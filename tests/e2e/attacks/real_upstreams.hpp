@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "testing/child_process.hpp"
-#include "testing/serve_process.hpp"
-#include "testing/service_process.hpp"
-#include "testing/upstream_server.hpp"
+#include "tests/support/child_process.hpp"
+#include "tests/support/serve_process.hpp"
+#include "tests/support/service_process.hpp"
+#include "tests/support/upstream_server.hpp"
 
 namespace pawl::e2e {
 

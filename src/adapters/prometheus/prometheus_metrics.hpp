@@ -1,0 +1,140 @@
+// The metrics of the engine and the gateway, as Prometheus reads them.
+#pragma once
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+#include <array>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "pawl/types/metrics.hpp"
+#include "src/ports/gateway_metrics.hpp"
+#include "src/ports/outbox_metrics.hpp"
+
+namespace pawl::prom {
+
+// Gauges that are asked for when somebody looks.
+struct Gauges {
+  double connections = 0;
+  double cache_bytes = 0;
+  double memory_budget = 0;
+  double memory_used = 0;
+  bool breaker_open = false;
+  bool clock_trusted = true;
+  double waiting = 0;
+  double log_dropped = 0;  // lines, since the start
+};
+
+class PrometheusMetrics final : public Metrics, public GatewayMetrics, public OutboxMetrics {
+ public:
+  // `routes`: every name a request can carry.
+  explicit PrometheusMetrics(const std::vector<std::string>& routes);
+  // A route that is observed, and every word that may be said of its requests.
+  void will_observe(const std::string& route, const std::vector<std::string_view>& words);
+
+  // A destination of the outbox.
+  void will_deliver(const std::string& destination);
+
+  void add(Counter counter, std::string_view label, std::uint64_t amount) override;
+
+  void request(std::string_view route, int status) override;
+  void upstream_took(std::string_view route, Duration took) override;
+  void duplicate(std::string_view scope) override;
+  void replayed(bool from_memory) override;
+  void misuse(std::string_view scope) override;
+  void decided_in_memory(std::string_view decision) override;
+  void near_duplicate(std::string_view route) override;
+  void hinted() override;
+  void unguarded(std::string_view route) override;
+  void observed(std::string_view route, std::string_view would) override;
+  void observation_dropped() override;
+  void refused(std::string_view problem) override;
+  void reconciled(std::string_view result) override;
+  void disproved_too_late() override;
+  void webhook(std::string_view result) override;
+  void dead_letters(std::size_t count) override;
+  void async_dead_letters(std::size_t count) override;
+  void compared(std::string_view source, const LedgerCounts& counts, Instant ended_at) override;
+
+  void outbox_settled(std::string_view destination, OutboxResult result) override;
+  void outbox_depth(const std::vector<OutboxDepth>& depths) override;
+  void outbox_breaker(std::string_view destination, bool open) override;
+
+  void store_took(std::string_view operation, Duration took);
+  void unknown_records(double count, double oldest_seconds);
+  void unreadable_records(double count);
+  void waiting_records(double count);  // for somebody to resume them, as far as a sweep looks
+
+  // The text that GET /metrics answers.
+  std::string text(const Gauges& now);
+
+ private:
+  using CounterFamily = prometheus::Family<prometheus::Counter>;
+
+  struct Route {
+    std::array<prometheus::Counter*, 6> by_class{};  // 0: never answered
+    prometheus::Histogram* upstream = nullptr;
+    prometheus::Counter* unguarded = nullptr;
+    prometheus::Counter* near_duplicates = nullptr;
+  };
+
+  using Scopes = std::map<std::string, prometheus::Counter*, std::less<>>;
+
+  struct Counted {
+    CounterFamily* family = nullptr;
+    const char* label = nullptr;  // its name; nullptr: none
+    std::vector<std::pair<std::string_view, prometheus::Counter*>> known;  // by the label's value
+  };
+
+  CounterFamily& counters(const char* name, const char* help);
+  prometheus::Gauge& gauge(const char* name, const char* help);
+  prometheus::Family<prometheus::Gauge>& gauges(const char* name, const char* help);
+  prometheus::Counter& by_scope(CounterFamily& family, Scopes& known, std::string_view scope);
+  const Route* route_of(std::string_view name) const;
+
+  prometheus::Registry registry_;
+  std::map<Counter, Counted> by_counter_;
+  std::map<std::string, Route, std::less<>> routes_;
+  std::map<std::string, prometheus::Histogram*, std::less<>> store_;
+  prometheus::Counter* replays_memory_;
+  prometheus::Counter* replays_store_;
+  CounterFamily* misuse_;
+  prometheus::Counter* hints_;
+  CounterFamily* observed_;
+  prometheus::Counter* observations_dropped_;
+  CounterFamily* refused_;
+  CounterFamily* webhooks_;
+  CounterFamily* duplicates_;
+  CounterFamily* outbox_;
+  prometheus::Family<prometheus::Gauge>* outbox_depth_;
+  prometheus::Family<prometheus::Gauge>* outbox_oldest_;
+  prometheus::Family<prometheus::Gauge>* outbox_breaker_;
+  std::mutex outbox_mutex_;
+  std::vector<prometheus::Gauge*> outbox_gauges_;  // all that were ever set
+  std::mutex scopes_mutex_;
+  Scopes duplicates_by_scope_;
+  Scopes misuse_by_scope_;
+  prometheus::Gauge* unknown_;
+  prometheus::Gauge* unknown_oldest_;
+  prometheus::Gauge* unreadable_;
+  prometheus::Gauge* to_resume_;
+  prometheus::Gauge* dead_;
+  prometheus::Gauge* async_dead_;
+  prometheus::Family<prometheus::Gauge>* ledger_differences_;
+  prometheus::Family<prometheus::Gauge>* ledger_compared_;
+  prometheus::Gauge* connections_;
+  prometheus::Gauge* cache_bytes_;
+  prometheus::Gauge* memory_budget_;
+  prometheus::Gauge* memory_used_;
+  prometheus::Counter* log_dropped_;
+  prometheus::Gauge* breaker_;
+  prometheus::Gauge* clock_trusted_;
+  prometheus::Gauge* waiting_;
+};
+
+}  // namespace pawl::prom

@@ -1,0 +1,30 @@
+// One request of a client on its way through the gateway.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/boundary/request_context.hpp"
+#include "src/gateway/gateway.hpp"
+
+namespace pawl::gateway {
+
+struct Gateway::ClientContext final : RequestContext {
+  ClientContext(http::ClientRequest& incoming, const config::Route& matched, BootTime now,
+                NodeServices& shared);
+
+  [[nodiscard]] bool client_is_gone() override { return request.stream().is_gone(); }
+  [[nodiscard]] std::optional<StoredRequest> to_store() const override;
+  void name_host(const std::vector<std::string>& hosts);
+
+  http::ClientRequest& request;
+  const config::Route& route;
+  BootTime arrived_at;
+  LogLine line;
+  Duration upstream_took{0};
+  // The body of an answer that is too large to hold, once it may be delivered.
+  std::shared_ptr<const http::Spool> spool;
+};
+
+}  // namespace pawl::gateway

@@ -1,0 +1,302 @@
+#include "src/gateway/recorder.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace pawl::gateway {
+namespace {
+
+constexpr int blame_max = 3;
+constexpr int reap_rounds_max = 20;
+constexpr Duration idle_reap_every = std::chrono::hours(1);
+
+using TallyKey = std::tuple<std::string, Instant, std::string, std::string>;
+using Tallies = std::map<TallyKey, Tally>;
+
+Instant span_of(Instant at) {
+  const Duration since_epoch = at.time_since_epoch();
+  return Instant(since_epoch - since_epoch % tally_span);
+}
+
+Tally& tally_in(Tallies& tallies, const std::string& scope, const std::string& route,
+                PredictedDecision would, Instant at) {
+  const std::string word(to_text(would));
+  Tally& tally = tallies[{scope, span_of(at), route, word}];
+  tally.scope = scope;
+  tally.route = route;
+  tally.would = word;
+  tally.from = span_of(at);
+  return tally;
+}
+
+std::vector<ObservedKey> keys_of(const std::vector<Observation>& batch) {
+  std::set<ObservedKey> keys;
+  for (const Observation& each : batch) {
+    const auto* observed = std::get_if<ObservedRequest>(&each);
+    if (observed == nullptr) {
+      keys.insert(std::get<ObservedOutcome>(each).id);
+    } else if (!observed->certain) {
+      keys.insert(observed->id);
+    }
+  }
+  return {keys.begin(), keys.end()};
+}
+
+}  // namespace
+
+Recorder::Recorder(const config::Config& config, ObservationStore& observations,
+                   GatewayMetrics& metrics, RequestLog& log, const Clock& clock, bool watches,
+                   ObserverOptions options)
+    : secrets_(config.fingerprint_secrets),
+      observations_(observations),
+      metrics_(metrics),
+      log_(log),
+      clock_(clock),
+      watches_(watches),
+      options_(options),
+      reap_at_(clock.now() + options.reap_every) {}
+
+void Recorder::start() {
+  thread_ = std::thread([this] { run(); });
+}
+
+void Recorder::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+bool Recorder::saw(ObservedRequest observed) {
+  const std::size_t bytes = observed.bytes();
+  {
+    const std::lock_guard lock(mutex_);
+    const bool fits = sightings_ < options_.sightings_max && bytes <= options_.bytes_max &&
+                      bytes_ <= options_.bytes_max - bytes;
+    if (!fits || stopping_) {
+      ++dropped_[observed.route->name];
+      metrics_.observation_dropped();
+      return false;
+    }
+    ++sightings_;
+    bytes_ += bytes;
+    waiting_.emplace_back(std::move(observed));
+  }
+  changed_.notify_one();
+  return true;
+}
+
+// Never dropped: there is at most one for each request that was taken, and without it the key
+// would look as if its owner had died.
+void Recorder::ended(ObservedOutcome ending) {
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.emplace_back(std::move(ending));
+  }
+  changed_.notify_one();
+}
+
+bool Recorder::pause(Duration duration) {
+  std::unique_lock lock(mutex_);
+  return !changed_.wait_for(lock, duration, [this] { return stopping_; });
+}
+
+bool Recorder::must_stop() {
+  const std::lock_guard lock(mutex_);
+  return stopping_;
+}
+
+void Recorder::run() {
+  for (;;) {
+    Duration until_reap = std::max(reap_at_ - clock_.now(), Duration{0});
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, until_reap, [this] { return stopping_ || !waiting_.empty(); });
+      if (stopping_ && waiting_.empty()) return;
+    }
+    const bool goes_on = pause(options_.linger);
+    const Batch batch = take();
+    if (!batch.empty()) record(batch);
+    if (goes_on && clock_.now() >= reap_at_) reap();
+  }
+}
+
+Recorder::Batch Recorder::take() {
+  Batch batch;
+  {
+    const std::lock_guard lock(mutex_);
+    while (!waiting_.empty() && batch.size() < options_.batch_max) {
+      batch.push_back(std::move(waiting_.front()));
+      waiting_.pop_front();
+    }
+  }
+  for (Observation& each : batch) {
+    if (auto* observed = std::get_if<ObservedRequest>(&each)) look_at(*observed);
+  }
+  return batch;
+}
+
+// What the guarded path does before it asks the store.
+void Recorder::look_at(ObservedRequest& observed) {
+  if (observed.certain) return;
+  const config::RoutePolicy& policy = observed.route->policy;
+  Expected<Fingerprinted, json::Error> made =
+      fingerprint(observed.content(), policy.fingerprint, secrets_);
+  if (!made) {
+    observed.certain = PredictedDecision::body_invalid;
+    return;
+  }
+  observed.fingerprint = std::move(made->fingerprint);
+  if (policy.near_duplicates == WhenNearDuplicate::off) return;
+  observed.near_duplicate = near_duplicates_.seen_under_another_key(
+      Scope{observed.id.scope + observed.client}, observed.fingerprint, Key{observed.id.key},
+      observed.at, policy.near_duplicate_window);
+}
+
+// Until it is recorded, or cannot be. While the store is away the batch is held, and what comes
+// after it waits or is dropped.
+void Recorder::record(const Batch& batch) {
+  int to_blame = 0;  // how often the store answered before and after, and took anything but this
+  for (int tries = 1;; ++tries) {
+    const bool last = must_stop();  // asked before: the last try comes after the word to stop
+    if (last) flush_until_ = std::min(flush_until_, clock_.now() + options_.flush_timeout);
+    const bool answered = !last && tries > 1 && store_answers();
+    if (try_to_record(batch)) break;
+    if (answered && store_answers()) ++to_blame;
+    if (last || to_blame >= blame_max) {
+      drop(batch);
+      break;
+    }
+    static_cast<void>(pause(options_.pause));
+  }
+  const std::lock_guard lock(mutex_);
+  for (const Observation& each : batch) {
+    const auto* observed = std::get_if<ObservedRequest>(&each);
+    if (observed == nullptr) continue;
+    --sightings_;
+    bytes_ -= observed->bytes();
+  }
+}
+
+bool Recorder::try_to_record(const Batch& batch) {
+  if (clock_.now() >= flush_until_) return false;
+  const std::vector<ObservedKey> keys = keys_of(batch);
+  std::map<std::string, std::uint64_t> dropped;
+  {
+    const std::lock_guard lock(mutex_);
+    dropped = dropped_;
+  }
+  std::vector<PredictedDecision> would;
+  const auto judge_found = [&](const ObservationStore::Found& found, Instant now) {
+    const PredictionContext context{.secrets = secrets_, .boot_now = clock_.now(), .now = now};
+    Prediction judgement = transition(batch, keys, found, context);
+    judgement.written.tallies = tallied(batch, judgement.would, dropped, context);
+    would = std::move(judgement.would);
+    return std::move(judgement.written);
+  };
+  const Expected<Done, std::string> applied = observations_.apply(keys, judge_found);
+  note(applied);
+  if (!applied) return false;
+  count(batch, would);
+  const std::lock_guard lock(mutex_);
+  for (const auto& [route, number] : dropped) dropped_[route] -= number;
+  std::erase_if(dropped_, [](const auto& entry) { return entry.second == 0; });
+  return true;
+}
+
+// A caller's name, as long as there are not too many of them.
+std::string Recorder::named(const std::string& scope) {
+  if (named_.contains(scope)) return scope;
+  if (named_.size() >= options_.callers_max) return std::string(others);
+  named_.insert(scope);
+  return scope;
+}
+
+std::vector<Tally> Recorder::tallied(const Batch& batch,
+                                     const std::vector<PredictedDecision>& would,
+                                     const std::map<std::string, std::uint64_t>& dropped,
+                                     const PredictionContext& context) {
+  Tallies tallies;
+  auto verdict = would.begin();
+  for (const Observation& each : batch) {
+    const auto* observed = std::get_if<ObservedRequest>(&each);
+    if (observed == nullptr) continue;
+    const Instant at = context.now - (context.boot_now - observed->at);
+    Tally& tally =
+        tally_in(tallies, named(observed->id.scope), observed->route->name, *verdict, at);
+    const bool doubled =
+        observed->near_duplicate &&
+        (*verdict == PredictedDecision::created || *verdict == PredictedDecision::near_duplicate);
+    ++tally.requests;
+    tally.near_duplicates += doubled ? 1U : 0U;
+    if (at >= tally.last_at) {
+      tally.last_at = at;
+      tally.last_key = observed->key_name;
+    }
+    ++verdict;
+  }
+  for (const auto& [route, number] : dropped) {
+    Tally& tally =
+        tally_in(tallies, std::string(others), route, PredictedDecision::dropped, context.now);
+    tally.requests += number;
+    tally.last_at = context.now;
+  }
+  std::vector<Tally> all;
+  all.reserve(tallies.size());
+  for (auto& [key, tally] : tallies) all.push_back(std::move(tally));
+  return all;
+}
+
+void Recorder::count(const Batch& batch, const std::vector<PredictedDecision>& would) {
+  auto verdict = would.begin();
+  for (const Observation& each : batch) {
+    const auto* observed = std::get_if<ObservedRequest>(&each);
+    if (observed == nullptr) continue;
+    const std::string& route = observed->route->name;
+    metrics_.observed(route, to_text(*verdict));
+    const bool doubled =
+        observed->near_duplicate &&
+        (*verdict == PredictedDecision::created || *verdict == PredictedDecision::near_duplicate);
+    if (doubled) metrics_.near_duplicate(route);
+    ++verdict;
+  }
+}
+
+// PredictedDecision it take anything at all?
+bool Recorder::store_answers() {
+  const auto nothing = [](const ObservationStore::Found&, Instant) { return ObservationUpdate{}; };
+  return observations_.apply({}, nothing).has_value();
+}
+
+void Recorder::drop(const Batch& batch) {
+  const std::lock_guard lock(mutex_);
+  for (const Observation& each : batch) {
+    const auto* observed = std::get_if<ObservedRequest>(&each);
+    if (observed == nullptr) continue;
+    ++dropped_[observed->route->name];
+    metrics_.observation_dropped();
+  }
+}
+
+void Recorder::note(const Expected<Done, std::string>& tried) {
+  if (!tried && !in_trouble_) {
+    log_.say("warning",
+             "what observe mode sees cannot be recorded (" + tried.error() + "); requests go on");
+  } else if (tried && in_trouble_) {
+    log_.say("info", "what observe mode sees is recorded again");
+  }
+  in_trouble_ = !tried;
+}
+
+void Recorder::reap() {
+  for (int round = 0; round < reap_rounds_max; ++round) {
+    const Expected<std::size_t, std::string> gone = observations_.reap(options_.tallies_kept);
+    if (!gone || *gone == 0 || must_stop()) break;
+  }
+  if (!watches_) observations_.disconnect();
+  reap_at_ = clock_.now() + (watches_ ? options_.reap_every : idle_reap_every);
+}
+
+}  // namespace pawl::gateway

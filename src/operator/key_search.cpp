@@ -1,0 +1,75 @@
+#include "src/operator/key_search.hpp"
+
+#include <algorithm>
+
+namespace pawl {
+namespace {
+
+constexpr std::size_t page_keys = 5'000;
+constexpr std::size_t hash_digits = 12;
+constexpr std::size_t request_id_digits = 32;
+constexpr std::string_view own_prefix = "req_";
+// Fences rise by one with every owner: so many executions back are recognised.
+constexpr int attempts_back = 100;
+
+bool all_hex(std::string_view text) {
+  return std::ranges::all_of(
+      text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+// Which attempt at this key has the id; 0: none.
+int attempt_with_id(const KeyRef& ref, const std::string& id) {
+  Record record;
+  record.scope = ref.scope;
+  record.key = ref.key;
+  const int back = std::min(ref.attempt, attempts_back);
+  for (int i = 0; i < back; ++i) {
+    record.fence.number = ref.fence.number - i;
+    if (request_id(record) == id) return ref.attempt - i;
+  }
+  return 0;
+}
+
+void look_at(const KeyRef& ref, const KeySearch& search, FoundKeys& found) {
+  if (!search.hash.empty()) {
+    if (log_name(ref.scope, ref.key).starts_with(search.hash)) found.keys.push_back({ref, 0});
+    return;
+  }
+  const int attempt = attempt_with_id(ref, search.request_id);
+  if (attempt > 0) found.keys.push_back({ref, attempt});
+}
+
+}  // namespace
+
+ReconciliationStore::Result<FoundKeys> search_keys(ReconciliationStore& cases,
+                                                   const KeySearch& search) {
+  FoundKeys found;
+  KeyRef last;
+  if (search.scope) last.scope = *search.scope;
+  while (found.seen < search.keys_max) {
+    const ReconciliationStore::Result<std::vector<KeyRef>> page =
+        cases.keys_after(last.scope, last.key, page_keys);
+    if (!page) return Unexpected{page.error()};
+    for (const KeyRef& ref : *page) {
+      if (search.scope && ref.scope.text != search.scope->text) return found;
+      ++found.seen;
+      look_at(ref, search, found);
+      // An id is one execution's alone.
+      if (!search.request_id.empty() && !found.keys.empty()) return found;
+    }
+    if (page->size() < page_keys) return found;
+    last = page->back();
+  }
+  found.whole = false;
+  return found;
+}
+
+bool looks_like_hash(std::string_view text) { return text.size() == hash_digits && all_hex(text); }
+
+bool looks_like_request_id(std::string_view text) {
+  return (text.size() == request_id_digits && all_hex(text)) || is_of_no_execution(text);
+}
+
+bool is_of_no_execution(std::string_view request_id) { return request_id.starts_with(own_prefix); }
+
+}  // namespace pawl
