@@ -285,6 +285,7 @@ class LongLedger : public Ledger {
     std::string all;
     sqlite3* connection = nullptr;
     sqlite3_open((folder() / "pawl.db").c_str(), &connection);
+    sqlite3_busy_timeout(connection, 10'000);
     sqlite3_stmt* statement = nullptr;
     const std::string sql =
         "SELECT name FROM pragma_table_info('" + table + "') WHERE name <> 'idempotency_key'";

@@ -72,6 +72,7 @@ class Restore : public OnEveryStore {
     }
     sqlite3* handle = nullptr;
     ASSERT_EQ(sqlite3_open(file().c_str(), &handle), SQLITE_OK);
+    sqlite3_busy_timeout(handle, 10'000);
     EXPECT_EQ(sqlite3_exec(handle, on_either.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
     sqlite3_close(handle);
   }
@@ -215,6 +216,7 @@ TEST_P(Restore, ANodeDoesNotStartBeforeTheBackupWasGoneThrough) {
   if (on_sqlite()) {
     sqlite3* file_handle = nullptr;
     ASSERT_EQ(sqlite3_open(file().c_str(), &file_handle), SQLITE_OK);
+    sqlite3_busy_timeout(file_handle, 10'000);
     const std::string sql = "INSERT INTO meta (name, value) VALUES ('restored', '" + fact + "')";
     EXPECT_EQ(sqlite3_exec(file_handle, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
     sqlite3_close(file_handle);
@@ -264,6 +266,7 @@ TEST_F(ReplacedFile, ABackupPutBackUnderARunningGatewayIsNotTakenUp) {
   ASSERT_EQ(post(gateway.port(), Post{.key = "used-before-the-backup"}).status, 201);
   sqlite3* handle = nullptr;
   ASSERT_EQ(sqlite3_open(file.c_str(), &handle), SQLITE_OK);
+  sqlite3_busy_timeout(handle, 10'000);
   EXPECT_EQ(sqlite3_exec(handle, ("VACUUM INTO '" + file + ".backup'").c_str(), nullptr, nullptr,
                          nullptr),
             SQLITE_OK);

@@ -80,6 +80,7 @@ TEST_F(OldSchema, OperatorsCommandsNeverMigrateAStore) {
   ASSERT_EQ(post(start().port(), Post{.key = ""}).status, 400) << "there is a store now";
   sqlite3* handle = nullptr;
   ASSERT_EQ(sqlite3_open((folder() / "pawl.db").c_str(), &handle), SQLITE_OK);
+  sqlite3_busy_timeout(handle, 10'000);
   ASSERT_EQ(sqlite3_exec(handle, "PRAGMA user_version = 5", nullptr, nullptr, nullptr), SQLITE_OK);
   const std::vector<std::vector<std::string>> commands{
       {"keys", "list"},

@@ -43,6 +43,7 @@ std::string sqlite_query(const std::string& path, const std::string& sql) {
   sqlite3_stmt* statement = nullptr;
   std::string text;
   if (sqlite3_open_v2(path.c_str(), &database, SQLITE_OPEN_READWRITE, nullptr) == SQLITE_OK &&
+      sqlite3_busy_timeout(database, 10'000) == SQLITE_OK &&
       sqlite3_prepare_v2(database, sql.c_str(), -1, &statement, nullptr) == SQLITE_OK &&
       sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_text(statement, 0) != nullptr) {
     text = reinterpret_cast<const char*>(sqlite3_column_text(statement, 0));
