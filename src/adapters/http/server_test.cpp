@@ -70,14 +70,16 @@ TEST(Sessions, AnExceptionEndsItsSessionAndGivesItsSlotBack) {
     EXPECT_TRUE(client.closed());
     while (count.all() > 0) std::this_thread::yield();
   }
-  auto client = pawl::testing::Wire::connect(*port);
-  client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-  EXPECT_TRUE(client.read_head().value_or("").starts_with("HTTP/1.1 204"));
-  boost::asio::post(context, [&] {
-    listener.close();
-    sessions.drain();  // nothing of those that ended is left in its list
-  });
-  EXPECT_TRUE(client.closed());
+  {
+    auto client = pawl::testing::Wire::connect(*port);
+    client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_TRUE(client.read_head().value_or("").starts_with("HTTP/1.1 204"));
+    boost::asio::post(context, [&] {
+      listener.close();
+      sessions.drain();  // nothing of those that ended is left in its list
+    });
+    EXPECT_TRUE(client.closed());
+  }  // and hangs up: a session that had not been idle yet waits for that
   thread.join();
   EXPECT_EQ(count.all(), 0U);
   EXPECT_EQ(handler.failures.size(), 5U);
