@@ -264,7 +264,7 @@ Task<Response> Boundary::settle(RequestContext& context, Granted granted, Outcom
 
 Response Boundary::conclude(RequestContext& context, Granted& granted, Executed& executed,
                             const Execution* execution) {
-  granted.place->how = ended(executed);
+  if (granted.place) granted.place->how = ended(executed);
   if (!executed.settlement) late_.remember(executed, context.memory);
   Response response = render_executed(context, executed, execution);
   mark_near_duplicate(context, response);

@@ -117,6 +117,10 @@ Task<Admission> admit(NodeCore& node, const RouteRules& rules, std::string calle
   }
   Granted granted;
   granted.right = std::move(std::get<Boundary::Granted>(admission));
+  // A service may hold on to its right for longer than the node lives: of all that it holds only
+  // the lease is its own. Whoever waits for the answer finds it in the store.
+  granted.right.place.reset();
+  granted.right.flight.reset();
   granted.record = *granted.lease()->record;
   context->request_id = request_id(granted.record);
   granted.context = std::move(context);
