@@ -172,6 +172,19 @@ TEST_F(BoundaryTest, AStoreThatFailsAgainAndAgainIsLeftAloneForAMoment) {
   EXPECT_EQ(upstream.sends(), 0);
 }
 
+// A handler may take minutes: nobody else has to wait for its end to learn that the store is there.
+TEST_F(BoundaryTest, AReservationShowsThatTheStoreHasRecovered) {
+  FaultStore faulty(store, {.call = 0, .times = 40, .fault = Fault::unavailable});
+  Node node(*this, faulty);
+  while (!node.state.breaker.open()) run(send(node));
+  upstream.before_gate = [&] { EXPECT_FALSE(node.state.breaker.open()); };
+  while (upstream.sends() == 0) {
+    ASSERT_LT(faulty.calls(), 1000);
+    clock.advance(Breaker::retry_after);
+    run(send(node));
+  }
+}
+
 TEST_F(BoundaryTest, OverTheLimitNewKeysAreRefusedAndReplaysAreServed) {
   policy.new_keys_per_second = 1;
   Node node(*this, store, /*cache_bytes=*/0);

@@ -181,22 +181,25 @@ Task<Boundary::Admission> Boundary::reserve(RequestContext& context) {
   if (!has_room) co_return overloaded(context);
   std::optional<Response> refused = co_await refuse_new_work(context);
   if (refused) co_return std::move(*refused);
-  LimitGrant place(state_.limits, context.scope, context.policy);
+  const bool is_limited = context.policy.new_keys_per_second || context.policy.active_keys;
+  std::optional<LimitGrant> place;
+  if (is_limited) place.emplace(state_.limits, context.scope, context.policy);
   const Request request = request_of(context);
   StoreResult<Reservation> found = co_await ports_.engine.reserve(request, context.policy);
   if (request.stored) state_.accepted();
-  if (!found || !found->begun) place.how = ScopeLimits::Ended::nothing_new;
+  if (place && (!found || !found->begun)) place->how = ScopeLimits::Ended::nothing_new;
   if (!found) co_return store_failed(context, found.error());
   if (kind_of(found->decision) != DecisionKind::execute) {
     co_return render_refused(context, *found);
   }
-  place.how = ScopeLimits::Ended::still_open;
+  state_.breaker.succeeded();
+  if (place) place->how = ScopeLimits::Ended::still_open;
   std::shared_ptr<Lease> lease = ports_.engine.hold(std::move(found->record));
   lease->settle = {context.policy.response_bytes_max, context.policy.resource_type,
                    context.policy.resource_id};
   Granted granted;
   granted.lease = std::move(lease);
-  granted.place.emplace(std::move(place));
+  granted.place = std::move(place);
   granted.memory = needed;
   co_return granted;
 }

@@ -122,7 +122,7 @@ Task<Admission> admit(NodeCore& node, const RouteRules& rules, std::string calle
   granted.right.place.reset();
   granted.right.flight.reset();
   granted.record = *granted.lease()->record;
-  context->request_id = request_id(granted.record);
+  context->id = context->request_id = request_id(granted.record);
   granted.context = std::move(context);
   co_return granted;
 }

@@ -71,7 +71,7 @@ Task<std::optional<Granted>> claim(NodeCore& node, const RouteRules& rules,
                              rules.policy.resource_id};
   granted.record = *granted.lease()->record;
   granted.context = std::make_unique<ServiceContext>(rules);
-  granted.context->request_id = request_id(granted.record);
+  granted.context->id = granted.context->request_id = request_id(granted.record);
   co_return granted;
 }
 

@@ -412,7 +412,8 @@ void FlowRun::keep_evidence(const Call& call, const Response& answer, const std:
 }
 
 Response FlowRun::render(const Outcome& outcome, const StoreResult<Settlement>& settlement) {
-  Executed executed{outcome, settlement, granted_.lease()};
+  // Without the lease: a renewal on the node's thread may give it another record meanwhile.
+  Executed executed{outcome, settlement, nullptr};
   return node_.boundary().render_executed(*granted_.context, executed);
 }
 

@@ -29,6 +29,39 @@ class Folder {
 
 class Go : public ::testing::TestWithParam<WhenInFlight> {};
 
+HttpRequest payment() {
+  HttpRequest request;
+  request.headers = {{"Idempotency-Key", "key-of-a-payment-0001"},
+                     {"Content-Type", "application/json"}};
+  request.body = R"({"amount":10})";
+  return request;
+}
+
+// The second one sleeps until the first is answered, and that never happens.
+TEST(Node, MayEndWhileARequestWaits) {
+  const Folder folder;
+  Route route{.name = "payments"};
+  route.policy.in_flight = WhenInFlight::wait;
+  std::promise<Middleware::Begun> begun;
+  std::future<Middleware::Begun> first = begun.get_future();
+  {
+    Middleware middleware(open(folder.url()), route);
+    middleware.begin("tenant-a", payment(),
+                     [&](Middleware::Begun each) { begun.set_value(std::move(each)); });
+    first.wait();
+    for (int i = 0; i < 3; ++i) {
+      middleware.begin("tenant-a", payment(),
+                       [](const Middleware::Begun&) { ADD_FAILURE() << "nobody has answered"; });
+    }
+    // On the node's thread after those: they have begun to wait by then.
+    std::promise<void> later;
+    HttpRequest other = payment();
+    other.headers.front().value = "key-of-a-payment-0002";
+    middleware.begin("tenant-a", other, [&](const Middleware::Begun&) { later.set_value(); });
+    later.get_future().wait();
+  }
+}
+
 TEST_P(Go, MayBeDroppedWhenItsMiddlewareAndItsNodeAreGone) {
   const Folder folder;
   std::promise<Middleware::Begun> begun;
@@ -38,11 +71,7 @@ TEST_P(Go, MayBeDroppedWhenItsMiddlewareAndItsNodeAreGone) {
     Route route{.name = "payments"};
     route.policy.in_flight = GetParam();
     Middleware middleware(open(folder.url()), route);
-    HttpRequest request;
-    request.headers = {{"Idempotency-Key", "key-of-a-payment-0001"},
-                       {"Content-Type", "application/json"}};
-    request.body = R"({"amount":10})";
-    middleware.begin("tenant-a", request,
+    middleware.begin("tenant-a", payment(),
                      [&](Middleware::Begun each) { begun.set_value(std::move(each)); });
     held = result.get();
   }

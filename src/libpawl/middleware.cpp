@@ -61,7 +61,7 @@ Task<Response> settle_and_render(NodeCore& node, std::shared_ptr<Granted> grante
   Response response =
       co_await node.boundary().settle(context, std::move(granted->right), std::move(outcome));
   const bool released = context.record && status_of(*context.record) == Status::failed_retryable;
-  if (!nothing_done || !released) co_return response;
+  if (!nothing_done || !released || context.superseded) co_return response;
   ProblemDetails details{Problem::upstream_unreachable,
                          "Nothing was done. Retry with the same key.", 503, retry_after};
   co_return node.boundary().problem(context, std::move(details));

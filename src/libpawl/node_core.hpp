@@ -129,6 +129,8 @@ class NodeCore {
 
   const NodeOptions options_;
   const std::unique_ptr<os::LogSink> standard_error_;  // where the options have no log
+  // Before the event loop: coroutines that end with it give back what they hold here.
+  BoundaryState state_{0, std::numeric_limits<std::size_t>::max()};  // a service has its own cache
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> keep_running_;
   os::SystemClock clock_;
@@ -139,7 +141,6 @@ class NodeCore {
   NoGatewayMetrics gateway_metrics_;
   BoundaryLog boundary_log_{*this};
   os::AsioSleepers sleepers_{context_.get_executor()};
-  BoundaryState state_{0, std::numeric_limits<std::size_t>::max()};  // a service has its own cache
   Boundary boundary_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<void>> kept_;  // under mutex_
