@@ -1,0 +1,70 @@
+#include "src/ports/task_group.hpp"
+
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "pawl/types/check.hpp"
+
+namespace pawl {
+namespace {
+
+namespace net = boost::asio;
+
+// A coroutine that waits. Where it is destroyed unwoken, the coroutine goes with it.
+struct Waiting {
+  virtual ~Waiting() = default;
+  virtual void resume() = 0;
+};
+
+template <class Handler>
+struct WaitingHandler final : Waiting {
+  explicit WaitingHandler(Handler wakes) : handler(std::move(wakes)) {}
+  void resume() override {
+    Handler wakes = std::move(handler);
+    net::post(std::move(wakes));
+  }
+  Handler handler;
+};
+
+}  // namespace
+
+struct TaskGroup::State {
+  std::size_t count = 0;
+  std::unique_ptr<Waiting> waiting;
+  Failed failed;
+};
+
+TaskGroup::TaskGroup(net::any_io_executor executor, Failed failed)
+    : executor_(std::move(executor)), state_(std::make_shared<State>()) {
+  state_->failed = std::move(failed);
+}
+
+TaskGroup::~TaskGroup() = default;
+
+std::size_t TaskGroup::size() const { return state_->count; }
+
+void TaskGroup::spawn(Task<void> task) {
+  ++state_->count;
+  net::co_spawn(executor_, std::move(task), [state = state_](std::exception_ptr failure) {
+    --state->count;
+    if (state->count == 0 && state->waiting) std::exchange(state->waiting, nullptr)->resume();
+    if (!failure) return;
+    if (!state->failed) std::rethrow_exception(failure);
+    state->failed(failure);
+  });
+}
+
+Task<void> TaskGroup::wait() {
+  while (state_->count > 0) {
+    PAWL_CHECK(!state_->waiting);
+    co_await net::async_initiate<decltype(net::use_awaitable), void()>(
+        [state = state_]<class Handler>(Handler handler) {
+          state->waiting = std::make_unique<WaitingHandler<Handler>>(std::move(handler));
+        },
+        net::use_awaitable);
+  }
+}
+
+}  // namespace pawl

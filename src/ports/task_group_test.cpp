@@ -1,0 +1,115 @@
+#include "src/ports/task_group.hpp"
+
+#include <gtest/gtest.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <stdexcept>
+
+namespace pawl {
+namespace {
+
+namespace net = boost::asio;
+
+// Some steps of work, each of which gives way to others.
+Task<void> work(int steps, int& done) {
+  for (int i = 0; i < steps; ++i) co_await net::post(net::use_awaitable);
+  ++done;
+}
+
+Task<void> fail() {
+  co_await net::post(net::use_awaitable);
+  throw std::runtime_error("on purpose");
+}
+
+Task<void> spawn_more(TaskGroup& group, int& done) {
+  co_await net::post(net::use_awaitable);
+  group.spawn(work(3, done));
+  ++done;
+}
+
+struct World {
+  void run_until_over(bool& over) {
+    net::co_spawn(context, wait(over), [](std::exception_ptr failure) {
+      if (failure) std::rethrow_exception(failure);
+    });
+    context.run();
+  }
+  Task<void> wait(bool& over) {
+    co_await group.wait();
+    over = true;
+  }
+
+  net::io_context context{1};
+  std::vector<std::string> failures;
+  TaskGroup group{context.get_executor(), [this](std::exception_ptr failure) {
+                    try {
+                      std::rethrow_exception(failure);
+                    } catch (const std::exception& error) {
+                      failures.emplace_back(error.what());
+                    }
+                  }};
+  int done = 0;
+};
+
+TEST(TaskGroup, WaitsForAllOfThem) {
+  World world;
+  bool over = false;
+  for (const int steps : {0, 1, 5}) world.group.spawn(work(steps, world.done));
+  EXPECT_EQ(world.group.size(), 3U);
+  world.run_until_over(over);
+  EXPECT_TRUE(over);
+  EXPECT_EQ(world.done, 3);
+  EXPECT_EQ(world.group.size(), 0U);
+}
+
+TEST(TaskGroup, DoesNotWaitForNobody) {
+  World world;
+  bool over = false;
+  world.run_until_over(over);
+  EXPECT_TRUE(over);
+}
+
+TEST(TaskGroup, WaitsForThoseThatAreSpawnedMeanwhile) {
+  World world;
+  bool over = false;
+  world.group.spawn(spawn_more(world.group, world.done));
+  world.run_until_over(over);
+  EXPECT_TRUE(over);
+  EXPECT_EQ(world.done, 2);
+}
+
+TEST(TaskGroup, TellsWhatATaskThrowsAndGoesOn) {
+  World world;
+  bool over = false;
+  world.group.spawn(fail());
+  world.group.spawn(work(4, world.done));
+  world.run_until_over(over);
+  EXPECT_TRUE(over);
+  EXPECT_EQ(world.done, 1);
+  EXPECT_EQ(world.failures, std::vector<std::string>{"on purpose"});
+}
+
+TEST(TaskGroup, WhatNobodyIsToldOfLeavesTheEventLoop) {
+  net::io_context context{1};
+  TaskGroup group(context.get_executor());
+  group.spawn(fail());
+  EXPECT_THROW(context.run(), std::runtime_error);
+  EXPECT_EQ(group.size(), 0U);
+}
+
+TEST(TaskGroup, MayGoBeforeItsTasksAreDestroyed) {
+  int done = 0;
+  net::io_context context{1};
+  {
+    TaskGroup group(context.get_executor());
+    group.spawn(work(1000, done));
+    context.poll_one();
+  }
+  EXPECT_EQ(done, 0);
+}
+
+}  // namespace
+}  // namespace pawl

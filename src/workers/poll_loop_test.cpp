@@ -1,0 +1,87 @@
+#include "src/workers/poll_loop.hpp"
+
+#include <gtest/gtest.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "src/adapters/os/sleepers.hpp"
+
+namespace pawl {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Lines final : public Log {
+ public:
+  void say(std::string_view level, std::string_view what) override {
+    lines.push_back(std::string(level) + ": " + std::string(what));
+  }
+  std::vector<std::string> lines;
+};
+
+struct World {
+  // Polls are counted; `then` sees each of them.
+  void run(Duration every, std::function<void(PollLoop&, int)> then) {
+    PollLoop loop(sleepers, log, "the job", every);
+    const std::function<Task<void>()> poll = [&]() -> Task<void> {
+      then(loop, ++polls);
+      co_return;
+    };
+    boost::asio::co_spawn(context, loop.run(poll), [](std::exception_ptr failure) {
+      if (failure) std::rethrow_exception(failure);
+    });
+    context.run();
+  }
+
+  boost::asio::io_context context{1};
+  os::AsioSleepers sleepers{context.get_executor()};
+  Lines log;
+  int polls = 0;
+};
+
+TEST(PollLoop, PollsAgainAndAgainUntilItIsStopped) {
+  World world;
+  world.run(1us, [](PollLoop& loop, int polls) {
+    if (polls == 3) loop.stop();
+  });
+  EXPECT_EQ(world.polls, 3);
+}
+
+TEST(PollLoop, PollsAtOnceWhenItWasWokenDuringAPoll) {
+  World world;
+  world.run(std::chrono::hours(1),
+            [](PollLoop& loop, int polls) { polls < 5 ? loop.wake() : loop.stop(); });
+  EXPECT_EQ(world.polls, 5);
+}
+
+TEST(PollLoop, DoesNotPollOnceItWasStopped) {
+  World world;
+  PollLoop loop(world.sleepers, world.log, "the job", 1us);
+  loop.stop();
+  bool polled = false;
+  const std::function<Task<void>()> poll = [&]() -> Task<void> {
+    polled = true;
+    co_return;
+  };
+  boost::asio::co_spawn(world.context, loop.run(poll), [](std::exception_ptr) {});
+  world.context.run();
+  EXPECT_FALSE(polled);
+}
+
+TEST(PollLoop, GoesOnAfterAPollThatThrew) {
+  World world;
+  world.run(1us, [](PollLoop& loop, int polls) {
+    if (polls == 1) throw std::runtime_error("on purpose");
+    loop.stop();
+  });
+  EXPECT_EQ(world.polls, 2);
+  EXPECT_EQ(world.log.lines, std::vector<std::string>{
+                                 "error: the job was given up, until the next time: on purpose"});
+}
+
+}  // namespace
+}  // namespace pawl
