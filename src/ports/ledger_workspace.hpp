@@ -1,8 +1,8 @@
-// A sheet on which two ledgers are written down, in whatever order they come, and read back in the
+// Where two ledgers are written down, in whatever order they come, and read back in the
 // same order, so that they can be compared however long they are.
 //
-// What was added stays when the process ends: whoever opens the sheet again goes on at `progress`.
-// Blocking; one thread at a time. Every error is a sentence for an operator.
+// What was added stays when the process ends: whoever opens it again goes on at `begin`'s
+// progress. One call at a time.
 #pragma once
 
 #include <functional>
@@ -17,9 +17,6 @@ namespace pawl {
 
 class LedgerWorkspace {
  public:
-  template <class T>
-  using Result = Expected<T, std::string>;
-
   virtual ~LedgerWorkspace() = default;
 
   // How far either side is written down.
@@ -32,18 +29,22 @@ class LedgerWorkspace {
     bool ours_done = false;
   };
   // What was begun before, or else this.
-  virtual Result<Progress> begin(const LedgerRange& range) = 0;
+  virtual Task<StoreResult<Progress>> begin(LedgerRange range) = 0;
 
   // A page, and where the next one begins: both or neither.
-  virtual Result<Done> add(const std::vector<TheirEntry>& page, const Progress& then) = 0;
-  virtual Result<Done> add(const std::vector<OurEntry>& page, const Progress& then) = 0;
+  virtual Task<StoreResult<Done>> add(std::vector<TheirEntry> page, Progress then) = 0;
+  virtual Task<StoreResult<Done>> add(std::vector<OurEntry> page, Progress then) = 0;
 
   // Both sides in the order of their subjects, entries of one subject at a time.
   struct Match {
     std::vector<OurEntry> ours;  // one, or none
     std::vector<TheirEntry> theirs;
   };
-  virtual Result<LedgerCounts> read(const std::function<void(const Match&)>& each) = 0;
+  // `each` is called on a thread of the workspace's.
+  virtual Task<StoreResult<LedgerCounts>> read(std::function<void(const Match&)> each) = 0;
+
+  // Why the last call that failed has failed: a sentence for an operator.
+  [[nodiscard]] virtual std::string trouble() const = 0;
 };
 
 }  // namespace pawl

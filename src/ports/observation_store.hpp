@@ -3,7 +3,8 @@
 // In tables of its own, never among the records: what was only watched must not be replayed, and
 // must not block real work, when the route is guarded one day. No key and no answer is in it.
 //
-// Blocking: for a thread of its own that may wait, and for the command line. One thread at a time.
+// From any thread. After an error nothing was written, or, where it is `in_doubt`, that is not
+// known.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@
 
 #include "pawl/types/expected.hpp"
 #include "pawl/types/time.hpp"
+#include "src/ports/store.hpp"
 
 namespace pawl {
 
@@ -73,18 +75,16 @@ class ObservationStore {
  public:
   virtual ~ObservationStore() = default;
 
-  // Looks at the rows of `keys` and writes what `transition` makes of them, all or nothing. `found`
-  // is in the order of `keys`, `now` is the store's clock. Where another node was quicker,
-  // transition is asked again. The error is a sentence for an operator; then nothing was written,
-  // or that is not known.
+  // Reads the rows of `keys` and writes what `transition` makes of them, all or nothing. `found`
+  // is in the order of `keys`, `now` is the store's clock. Where it lost a race with another node,
+  // transition is asked again. It is called on a thread of the store's.
   using Found = std::vector<std::optional<ObservedRow>>;
   using Transition = std::function<ObservationUpdate(const Found& found, Instant now)>;
-  virtual Expected<Done, std::string> apply(const std::vector<ObservedKey>& keys,
-                                            const Transition& transition) = 0;
+  virtual Task<StoreResult<Done>> apply(std::vector<ObservedKey> keys, Transition transition) = 0;
 
   // Deletes rows past `reap_after` and tallies older than `tallies_kept`, a bounded number of each.
   // How many.
-  virtual Expected<std::size_t, std::string> reap(Duration tallies_kept) = 0;
+  virtual Task<StoreResult<std::size_t>> reap(Duration tallies_kept) = 0;
 
   // Tallies of the spans that began within `since` of now, summed over time; `from` is the first
   // span's start.
@@ -93,10 +93,10 @@ class ObservationStore {
     Instant until{};
     std::vector<Tally> tallies;
   };
-  virtual Expected<Summary, std::string> summary(Duration since) = 0;
+  virtual Task<StoreResult<Summary>> summary(Duration since) = 0;
 
-  // Lets the connection go; the next call makes another.
-  virtual void disconnect() = 0;
+  // Why the last call that failed has failed: a sentence for an operator.
+  [[nodiscard]] virtual std::string trouble() const = 0;
 };
 
 }  // namespace pawl

@@ -4,8 +4,8 @@
 // Any number of workers and nodes at once: a claim is a lease under an owner token that nobody has
 // used before, and every write of an owner changes nothing once another owner has the row.
 //
-// Blocking: for a thread of its own that may wait, and for the command line. One thread at a time.
-// Errors are sentences for an operator; then nothing was written, or that is not known.
+// From any thread. After an error nothing was written, or, where it is `in_doubt`, that is not
+// known.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@
 
 #include "pawl/types/expected.hpp"
 #include "src/core/outbox.hpp"
+#include "src/ports/store.hpp"
 
 namespace pawl {
 
@@ -43,7 +44,7 @@ struct OutboxCount {
   std::string destination;
   OutboxStatus status = OutboxStatus::pending;
   std::uint64_t rows = 0;
-  Instant oldest{};  // when the oldest of them was promised
+  Instant oldest{};  // when the oldest of them was enqueued
 };
 
 struct OutboxQuery {
@@ -58,40 +59,41 @@ struct OutboxAuthor {
   std::string reason;
 };
 
+struct OutboxCounts {
+  Instant now{};  // the store's
+  std::vector<OutboxCount> counts;
+};
+
 class OutboxStore {
  public:
   virtual ~OutboxStore() = default;
 
-  // Takes rows that are due and nobody's, those that waited longest first.
-  virtual Expected<OutboxClaimed, std::string> claim(const OutboxClaim& claim) = 0;
+  // Takes rows that are due and that nobody has, those that waited longest first.
+  virtual Task<StoreResult<OutboxClaimed>> claim(OutboxClaim claim) = 0;
 
-  // All durable when it returns. For each, in order: was it still this owner's? Repeating a write
-  // after an error is harmless.
-  virtual Expected<std::vector<bool>, std::string> write(
-      const std::vector<OutboxWrite>& writes) = 0;
+  // Was the row still its owner's? Durable when it returns. Repeating it after an error is
+  // harmless. Writes that come while another one commits may share the next commit.
+  virtual Task<StoreResult<bool>> write(OutboxWrite write) = 0;
 
   // What is not done and not discarded, by destination and status.
-  virtual Expected<std::vector<OutboxCount>, std::string> count() = 0;
+  virtual Task<StoreResult<OutboxCounts>> count() = 0;
 
   // Without bodies. The oldest first.
-  virtual Expected<std::vector<OutboxRow>, std::string> list(const OutboxQuery& query) = 0;
+  virtual Task<StoreResult<std::vector<OutboxRow>>> list(OutboxQuery query) = 0;
 
-  virtual Expected<std::optional<OutboxRow>, std::string> find(const std::string& id) = 0;
+  virtual Task<StoreResult<std::optional<OutboxRow>>> find(std::string id) = 0;
 
-  // Changes one row as `order` says and writes an audit row with it, in one transaction. The error
-  // is why not: no such row, the order's own refusal, or the store's trouble. `transition` is
-  // `ordered`.
+  // Changes one row as `transition` says and writes an audit row with it, in one transaction. What
+  // is refused, by the transition or because there is no such row, is a sentence that says why;
+  // then nothing is written. `transition` is called on a thread of the store's.
   using Transition =
       std::function<Expected<OutboxRow, std::string>(const OutboxRow& row, Instant now)>;
-  virtual Expected<OutboxRow, std::string> change(const std::string& id, OutboxAction action,
-                                                  const OutboxAuthor& author,
-                                                  const Transition& transition) = 0;
+  using Changed = Expected<OutboxRow, std::string>;
+  virtual Task<StoreResult<Changed>> change(std::string id, OutboxAction action,
+                                            OutboxAuthor author, Transition transition) = 0;
 
-  // The store's time.
-  virtual Expected<Instant, std::string> time() = 0;
-
-  // Lets the connection go; the next call makes another.
-  virtual void disconnect() = 0;
+  // Why the last call that failed has failed: a sentence for an operator.
+  [[nodiscard]] virtual std::string trouble() const = 0;
 };
 
 }  // namespace pawl

@@ -5,8 +5,8 @@
 // before they are sent, so that a crash cannot make it forget them; it keeps several nodes from
 // asking at once; and it remembers everything for whoever is called at night.
 //
-// Blocking: for a thread of its own that may wait, and for the command line. One thread at a time.
-// Every error is a sentence for an operator; then nothing was written, or that is not known.
+// From any thread. After an error nothing was written, or, where it is `in_doubt`, that is not
+// known.
 #pragma once
 
 #include <optional>
@@ -98,90 +98,8 @@ struct AuditRow {
   AuditEntry entry;
 };
 
-// A record as a list shows it.
-struct ListedKey {
-  Scope scope;
-  Key key;
-  std::string status;
-  std::string route;
-  std::string method;
-  std::string path;
-  int attempt = 1;
-  Fence fence;
-  Instant created_at{};
-  std::string last_error;
-  std::optional<CaseState> state;  // of its case, where it has one under this fence
-  int attempts = 0;
-  std::string last_result;
-};
-
-// Our records, as a comparison of ledgers reads them: by key, after one of them.
-struct LedgerQuery {
-  std::vector<std::string> routes;
-  Instant since{};
-  Scope after_scope;
-  Key after_key;
-  std::size_t rows_max =
-      250;              // to look at, wanted or not: the table may be far larger than the list
-  bool bodies = false;  // of answers up to 64 KiB
-};
-
-struct LedgerRow {
-  Scope scope;
-  Key key;
-  std::string status;
-  int response_code = 0;
-  std::optional<std::string> body;
-  Instant created_at{};
-};
-
-struct LedgerPage {
-  std::vector<LedgerRow> rows;  // those that are wanted
-  // The last that was looked at: the next page is after it.
-  Scope last_scope;
-  Key last_key;
-  bool is_last = false;
-};
-
-// The last comparison with a source's ledger.
-struct Comparison {
-  std::string source;
-  Instant next_at{};
-  Instant ended_at{};  // of the last one that was made to the end
-  std::string result;  // empty: none was made to the end yet
-  std::string trouble;
-};
-
-// A record as a search sees it.
-struct KeyRef {
-  Scope scope;
-  Key key;
-  Fence fence;
-  int attempt = 1;
-};
-
-// Where else a key is.
-struct ScopesOfKey {
-  std::vector<Scope> scopes;
-  bool whole = true;  // false: there are more scopes than were looked at
-};
-
-// Which records a list shows. Dead: all that wait for an operator, unknown or out of attempts.
-enum class Listed { unknown, dead, in_progress, pending };
-
-template <>
-struct Names<Listed> {
-  static constexpr NameTable<Listed, 4> table{{{Listed::unknown, "unknown"},
-                                               {Listed::dead, "dead"},
-                                               {Listed::in_progress, "in_progress"},
-                                               {Listed::pending, "pending"}}};
-};
-
 class ReconciliationStore {
  public:
-  template <class T>
-  using Result = Expected<T, std::string>;
-
   virtual ~ReconciliationStore() = default;
 
   // Opens the case if need be, counts one attempt, and keeps everybody else from asking until
@@ -196,65 +114,47 @@ class ReconciliationStore {
     Instant until{};
     Instant began_at{};
   };
-  virtual Result<std::optional<Case>> take(const CaseClaim& taking) = 0;
+  virtual Task<StoreResult<std::optional<Case>>> take(CaseClaim claim) = 0;
 
   // What became of it, with its note in the same commit. Not for a later owner's case.
-  virtual Result<Done> change(const CaseId& id, const CaseChange& change) = 0;
+  virtual Task<StoreResult<Done>> change(CaseId id, CaseChange change) = 0;
 
-  // Asked about again from `now` on, as if for the first time. False: there is none that is dead.
-  virtual Result<bool> reopen(const Scope& scope, const Key& key, const CaseNote& note) = 0;
+  // Asked about again from `note.at` on, as if for the first time. False: there is none that is
+  // dead.
+  virtual Task<StoreResult<bool>> reopen(Scope scope, Key key, CaseNote note) = 0;
 
   // Durable when it returns. False: it was there already.
-  virtual Result<bool> keep_event(const WebhookEvent& event) = 0;
-  virtual Result<std::vector<WebhookEvent>> events_of(const std::string& subject) = 0;
-  virtual Result<Done> applied(const WebhookEvent& event, const std::string& as) = 0;
-  // Final events that wait and are due to be looked at, those that waited longest first.
-  virtual Result<std::vector<WebhookEvent>> waiting_events(Instant now, std::size_t events_max) = 0;
+  virtual Task<StoreResult<bool>> keep_event(WebhookEvent event) = 0;
+  virtual Task<StoreResult<std::vector<WebhookEvent>>> events_of(std::string subject) = 0;
+  virtual Task<StoreResult<Done>> applied(WebhookEvent event, std::string as) = 0;
+  // Final events that wait and are due, those that waited longest first.
+  virtual Task<StoreResult<std::vector<WebhookEvent>>> waiting_events(Instant now,
+                                                                      std::size_t events_max) = 0;
   // Nothing can be done about it yet: it goes on waiting, and is not due before then.
-  virtual Result<Done> look_again(const WebhookEvent& event, Instant at) = 0;
+  virtual Task<StoreResult<Done>> postpone(WebhookEvent event, Instant until) = 0;
   // Whatever an event under this subject may be about: by the derived key, or by the resource.
-  virtual Result<std::vector<Case>> cases_of(const std::string& subject) = 0;
+  virtual Task<StoreResult<std::vector<Case>>> cases_of(std::string subject) = 0;
 
-  virtual Result<std::optional<Case>> find(const Scope& scope, const Key& key) = 0;
-  virtual Result<std::vector<CaseNote>> notes_of(const Scope& scope, const Key& key) = 0;
-  virtual Result<std::vector<AuditRow>> audit_of(const Scope& scope, const Key& key) = 0;
-  virtual Result<std::vector<LateEvidence>> evidence_of(const Scope& scope, const Key& key) = 0;
-  virtual Result<std::vector<ListedKey>> list(Listed which, std::size_t keys_max) = 0;
-
-  // Records by primary key, after this one; fewer than asked for: the last of them.
-  virtual Result<std::vector<KeyRef>> keys_after(const Scope& scope, const Key& key,
-                                                 std::size_t keys_max) = 0;
-  // The scopes in which this key has a record. One look by primary key for each scope there is.
-  virtual Result<ScopesOfKey> scopes_of(const Key& key, std::size_t scopes_max) = 0;
-
-  // Dead letters: unknown records that nobody is asked about.
-  virtual Result<std::size_t> count_dead() = 0;
-  // And those of async routes: accepted, not executed, out of attempts (`is_dead_letter`).
-  virtual Result<std::size_t> count_async_dead() = 0;
+  virtual Task<StoreResult<std::optional<Case>>> find(Scope scope, Key key) = 0;
+  virtual Task<StoreResult<std::vector<CaseNote>>> notes_of(Scope scope, Key key) = 0;
+  virtual Task<StoreResult<std::vector<AuditRow>>> audit_of(Scope scope, Key key) = 0;
+  virtual Task<StoreResult<std::vector<LateEvidence>>> evidence_of(Scope scope, Key key) = 0;
 
   // Unknown records of that route, in scopes that begin so, that may be asked about by now.
-  virtual Result<std::vector<CaseId>> in_doubt(const std::string& scopes, const std::string& route,
-                                               Instant now, std::size_t cases_max) = 0;
+  virtual Task<StoreResult<std::vector<CaseId>>> undetermined(std::string scope_prefix,
+                                                              std::string route, Instant now,
+                                                              std::size_t cases_max) = 0;
 
-  virtual Result<LedgerPage> ledger_page(const LedgerQuery& query) = 0;
-
-  // True: it is due by the store's clock, and whoever asked has that long to make it.
-  virtual Result<bool> take_comparison(const std::string& source, Duration takes_at_most) = 0;
-  // It was made just now, or could not be: then the last result stays. The next one is due after
-  // `next_in`. Of `comparison` only source, result and trouble count.
-  virtual Result<Done> compared(const Comparison& comparison, Duration next_in) = 0;
-  virtual Result<std::vector<Comparison>> comparisons() = 0;
-
-  // Deletes a record in which `expected` holds, with its audit entry in the same commit. False:
-  // it does not hold.
-  virtual Result<bool> purge(const Scope& scope, const Key& key, const Guard& expected,
-                             const AuditEntry& audit) = 0;
+  // Dead letters: unknown records that nobody is asked about.
+  virtual Task<StoreResult<std::size_t>> count_dead() = 0;
+  // And those of async routes: accepted, not executed, out of attempts (`is_dead_letter`).
+  virtual Task<StoreResult<std::size_t>> count_async_dead() = 0;
 
   // Forgets events, notes and finished cases from before then; a bounded number. How many.
-  virtual Result<std::size_t> reap(Instant before) = 0;
+  virtual Task<StoreResult<std::size_t>> reap(Instant before) = 0;
 
-  // Lets the connection go; the next call makes another.
-  virtual void disconnect() = 0;
+  // Why the last call that failed has failed: a sentence for an operator.
+  [[nodiscard]] virtual std::string trouble() const = 0;
 };
 
 }  // namespace pawl

@@ -1,8 +1,8 @@
 // The store as a whole, for whoever looks after it: how much there is of what, what is kept beyond
 // its record and for how long, and what a restored backup has forgotten.
 //
-// Blocking: for a thread of its own that may wait, and for the command line. One thread at a time.
-// Errors are sentences for an operator; then nothing was written, or that is not known.
+// From any thread. After an error nothing was written, or, where it is `in_doubt`, that is not
+// known.
 #pragma once
 
 #include <cstdint>
@@ -46,36 +46,56 @@ struct StoreOverview {
 
 class Upkeep {
  public:
-  template <class T>
-  using Result = Expected<T, std::string>;
-
   virtual ~Upkeep() = default;
 
   // A bounded number of each. How many went. What belongs to a record that is still in doubt or in
   // progress stays, and so does a message whose record is there: its key must be recognised.
-  virtual Result<std::size_t> reap(const TrailBefore& before) = 0;
+  virtual Task<StoreResult<std::size_t>> reap(TrailBefore before) = 0;
 
   // What the store has recorded about itself under that name.
-  virtual Result<std::optional<std::string>> fact(const std::string& name) = 0;
+  virtual Task<StoreResult<std::optional<std::string>>> fact(std::string name) = 0;
   // Records a fact that changes what every node may do, with an audit entry, and raises the purge
   // epoch: what nodes have in memory is void.
-  virtual Result<Done> declare(const std::string& name, const std::string& value,
-                               const AuditEntry& audit) = 0;
+  virtual Task<StoreResult<Done>> declare(std::string name, std::string value,
+                                          AuditEntry audit) = 0;
 
   // The policies that records are kept under, each once, as they are stored (decode_policy).
-  virtual Result<std::vector<std::string>> stored_policies() = 0;
+  virtual Task<StoreResult<std::vector<std::string>>> stored_policies() = 0;
 
   // Neither completed nor expired: looks at so many keys.
-  virtual Result<KeyPage> unsettled(const Scope& after_scope, const Key& after_key,
-                                    std::size_t rows_max) = 0;
+  virtual Task<StoreResult<KeyPage>> unsettled(Scope after_scope, Key after_key,
+                                               std::size_t rows_max) = 0;
   // Messages of the outbox that were not sent yet, as far as is known: from now on they may have
   // been, since they were promised. A bounded number; how many.
-  virtual Result<std::size_t> doubt_messages() = 0;
+  virtual Task<StoreResult<std::size_t>> doubt_messages() = 0;
 
-  virtual Result<StoreOverview> overview() = 0;
+  virtual Task<StoreResult<StoreOverview>> overview() = 0;
 
-  // Lets the connection go; the next call makes another.
-  virtual void disconnect() = 0;
+  // Records `value` if the fact is still `expected` (nothing: not recorded). False: it is not.
+  virtual Task<StoreResult<bool>> replace_fact(std::string name,
+                                               std::optional<std::string> expected,
+                                               std::string value) = 0;
+
+  // How many keys there are: counted up to `exact_max`, from there on estimated.
+  struct KeyCount {
+    std::int64_t number = 0;
+    bool exact = true;
+  };
+  virtual Task<StoreResult<KeyCount>> count_keys(std::int64_t exact_max) = 0;
+
+  // Every record's scope, method and path, by primary key after one of them; fewer than asked for:
+  // the last of them.
+  struct KeyTarget {
+    Scope scope;
+    Key key;
+    std::string method;
+    std::string path;
+  };
+  virtual Task<StoreResult<std::vector<KeyTarget>>> targets_after(Scope scope, Key key,
+                                                                  std::size_t rows_max) = 0;
+
+  // Why the last call that failed has failed: a sentence for an operator.
+  [[nodiscard]] virtual std::string trouble() const = 0;
 };
 
 }  // namespace pawl
