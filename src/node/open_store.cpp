@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
-#include "src/adapters/postgres/channel.hpp"
 #include "src/adapters/postgres/postgres_store.hpp"
+#include "src/adapters/postgres/session_notifications.hpp"
 #include "src/adapters/postgres/sql_session.hpp"
 #include "src/adapters/sql/key_directory.hpp"
 #include "src/adapters/sql/ledger_store.hpp"
@@ -21,8 +21,7 @@ namespace {
 constexpr std::string_view sqlite_scheme = "sqlite:";
 
 // Everything but the store itself and its notifications.
-OpenStore with_ports(std::unique_ptr<sql::Session> session) {
-  const auto thread = std::make_shared<sql::SessionThread>(std::move(session));
+OpenStore with_ports(const std::shared_ptr<sql::SessionThread>& thread) {
   OpenStore opened;
   opened.cases = std::make_unique<sql::SqlReconciliationStore>(thread);
   opened.outbox = std::make_unique<sql::SqlOutboxStore>(thread);
@@ -46,7 +45,8 @@ Expected<OpenStore, std::string> open_sqlite(const std::string& path,
   Expected<std::unique_ptr<sqlite::SqliteStore>, std::string> store = sqlite::SqliteStore::open(
       path, {}, migrates ? sqlite::WhenOld::migrate : sqlite::WhenOld::refuse);
   if (!store) return Unexpected{store.error()};
-  OpenStore opened = with_ports(std::make_unique<sqlite::SqlSession>(path));
+  OpenStore opened =
+      with_ports(std::make_shared<sql::SessionThread>(std::make_unique<sqlite::SqlSession>(path)));
   const sqlite::SqliteStore* const there = store->get();
   opened.trouble = [there] { return there->trouble(); };
   opened.store = std::move(*store);
@@ -63,13 +63,16 @@ Expected<OpenStore, std::string> open_postgres(const std::string& url,
   Expected<std::unique_ptr<postgres::PostgresStore>, std::string> store =
       postgres::PostgresStore::open(url, how);
   if (!store) return Unexpected{store.error()};
-  OpenStore opened = with_ports(std::make_unique<postgres::SqlSession>(url, how));
+  const auto thread =
+      std::make_shared<sql::SessionThread>(std::make_unique<postgres::SqlSession>(url, how));
+  OpenStore opened = with_ports(thread);
   const postgres::PostgresStore* const there = store->get();
   opened.trouble = [there] { return there->trouble(); };
   opened.store = std::move(*store);
-  opened.listen = [url, how](std::vector<std::string> channels,
-                             OpenStore::Heard heard) -> std::unique_ptr<Notifications> {
-    return std::make_unique<postgres::Channel>(url, how, std::move(channels), std::move(heard));
+  opened.listen = [thread](std::vector<std::string> channels,
+                           OpenStore::Heard heard) -> std::unique_ptr<Notifications> {
+    return std::make_unique<postgres::SessionNotifications>(thread, std::move(channels),
+                                                            std::move(heard));
   };
   return opened;
 }

@@ -48,9 +48,9 @@ struct OpenStore {
   std::unique_ptr<Upkeep> upkeep;
   // Why the store cannot be used just now; nothing while it can.
   std::function<std::optional<std::string>()> trouble;
-  // Opens the store's way of passing notifications between nodes, on a connection of its own; none
-  // where it has none. `heard` is called on a thread of the store's, with each word that another
-  // node said on one of the channels.
+  // Opens the store's way of passing notifications between nodes, on the session that all share;
+  // none where it has none. `heard` is called on a thread of the store's, with each word that
+  // another node said on one of the channels.
   using Heard = std::function<void(std::string_view channel, std::string_view word)>;
   std::function<std::unique_ptr<Notifications>(std::vector<std::string> channels, Heard heard)>
       listen;

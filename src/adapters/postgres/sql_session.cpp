@@ -7,6 +7,8 @@
 namespace pawl::postgres {
 namespace {
 
+constexpr int reconnect_milliseconds = 1000;
+
 constexpr const char* settings =
     "SELECT pg_catalog.set_config('synchronous_commit', $1, true),"
     " pg_catalog.set_config('search_path', $2, true)";
@@ -71,8 +73,55 @@ std::optional<std::string> SqlSession::ready() {
     if (trouble) return trouble;
     schema_known_ = true;
   }
+  if (established->facts.direct) {
+    std::optional<std::string> trouble = listen_to_all(established->connection.get());
+    if (trouble) return trouble;
+  }
   session_ = std::move(*established);
   return std::nullopt;
+}
+
+void SqlSession::listen(std::vector<std::string> channels, Heard heard) {
+  channels_ = std::move(channels);
+  heard_ = std::move(heard);
+  session_.reset();  // the next one listens, or does not
+}
+
+std::optional<std::string> SqlSession::listen_to_all(PGconn* connection) {
+  const Until until = std::chrono::steady_clock::now() + options_.operation_timeout;
+  for (const std::string& channel : channels_) {
+    const Result result = ask(connection, ("LISTEN " + channel).c_str(), until);
+    if (!result) return silence(connection, until);
+    if (!is_good(result.get())) return refusal(connection, result.get());
+  }
+  return std::nullopt;
+}
+
+void SqlSession::hear() {
+  PGconn* const connection = session_->connection.get();
+  for (;;) {
+    const std::unique_ptr<PGnotify, decltype(&PQfreemem)> said(PQnotifies(connection), PQfreemem);
+    if (!said) return;
+    const bool ours = said->be_pid == PQbackendPID(connection);
+    if (!ours && heard_) heard_(said->relname, said->extra);
+  }
+}
+
+waiting::Idle::Wait SqlSession::wait() {
+  if (channels_.empty()) return {};
+  if (!session_) return {.milliseconds = reconnect_milliseconds};
+  if (!session_->facts.direct) return {};
+  hear();  // what came with an answer is read from no socket again
+  return {.descriptor = PQsocket(session_->connection.get())};
+}
+
+void SqlSession::awake() {
+  if (!session_) {
+    static_cast<void>(ready());  // tried again if it could not
+    return;
+  }
+  const bool sound = PQconsumeInput(session_->connection.get()) == 1;
+  sound ? hear() : session_.reset();
 }
 
 bool SqlSession::in_transaction() const {
@@ -110,6 +159,7 @@ sql::Result<Result> SqlSession::send(const char* sql, const Parameters& paramete
     return failed(StoreError::in_doubt, wait_cancelled_text);
   }
   if (!is_good(result.get())) return refused(result.get(), commits);
+  hear();
   return result;
 }
 

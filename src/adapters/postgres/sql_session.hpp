@@ -3,8 +3,10 @@
 // that misses it costs the connection. So does any error, and with it any transaction.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/adapters/postgres/ask.hpp"
@@ -13,7 +15,7 @@
 
 namespace pawl::postgres {
 
-class SqlSession final : public DialectSession {
+class SqlSession final : public DialectSession, private waiting::Idle {
  public:
   // Connects when it is needed, to a server that `establish` accepts. The first time it sees to it
   // that the schema is the one this program knows.
@@ -30,8 +32,22 @@ class SqlSession final : public DialectSession {
   sql::Result<Done> commit() override;
   void roll_back() override;
   void disconnect() override { session_.reset(); }
+  waiting::Idle* idle() override { return this; }
+
+  // From now on each word that another session says on one of these channels is heard here, on the
+  // session's thread; also after a reconnection, which is tried while nothing else is asked. None:
+  // no more. Behind a pooler there is no session to listen on: nothing is heard.
+  using Heard = std::function<void(std::string_view channel, std::string_view word)>;
+  void listen(std::vector<std::string> channels, Heard heard);
+  // Whether what is said by NOTIFY here can be heard by others.
+  [[nodiscard]] bool is_direct() { return !ready() && session_->facts.direct; }
 
  private:
+  Wait wait() override;
+  void awake() override;
+  // Hands on what has arrived.
+  void hear();
+  std::optional<std::string> listen_to_all(PGconn* connection);
   std::optional<std::string> ready();
   [[nodiscard]] bool in_transaction() const;
   // What a lost answer leaves open: whether it was committed.
@@ -48,6 +64,8 @@ class SqlSession final : public DialectSession {
   const Options options_;
   std::optional<Established> session_;
   bool schema_known_ = false;
+  std::vector<std::string> channels_;
+  Heard heard_;
 };
 
 }  // namespace pawl::postgres

@@ -4,7 +4,6 @@
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <condition_variable>
 #include <deque>
 #include <exception>
 #include <functional>
@@ -18,9 +17,23 @@
 
 namespace pawl::waiting {
 
+// What a work thread waits for while there is nothing to do. All of it is called on that thread.
+class Idle {
+ public:
+  virtual ~Idle() = default;
+  struct Wait {
+    int descriptor = -1;    // until it can be read; -1: none
+    int milliseconds = -1;  // at most so long; -1: for ever
+  };
+  virtual Wait wait() = 0;
+  // That has come, or its time is up.
+  virtual void awake() = 0;
+};
+
 class WorkThread {
  public:
-  WorkThread();
+  // `idle` outlives the thread.
+  explicit WorkThread(Idle* idle = nullptr);
   // Does what was handed over before. The callers' executors must still be there.
   ~WorkThread();
   WorkThread(const WorkThread&) = delete;
@@ -55,9 +68,14 @@ class WorkThread {
 
  private:
   void loop();
+  // The next piece of work; nothing: there is none.
+  std::function<void()> take();
+  [[nodiscard]] bool stopping();
+  void rest();
 
+  Idle* const idle_;
+  const int wake_;  // an eventfd
   std::mutex mutex_;
-  std::condition_variable changed_;
   std::deque<std::function<void()>> work_;  // under mutex_
   bool stopping_ = false;                   // under mutex_
   std::thread thread_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pawl/types/expected.hpp"
+#include "src/adapters/resume/work_thread.hpp"
 #include "src/adapters/sql/dialect.hpp"
 #include "src/ports/store.hpp"
 
@@ -49,6 +50,9 @@ class Session : public Dialect {
 
   // Gives the connection up; the next call makes a new one.
   virtual void disconnect() = 0;
+
+  // What its thread does while nothing is asked of it; null: nothing.
+  virtual waiting::Idle* idle() { return nullptr; }
 
   Result<Rows> run(const std::string& sql) { return run(sql, {}); }
 };

@@ -2,7 +2,8 @@
 
 namespace pawl::sql {
 
-SessionThread::SessionThread(std::unique_ptr<Session> session) : session_(std::move(session)) {}
+SessionThread::SessionThread(std::unique_ptr<Session> session)
+    : session_(std::move(session)), thread_(session_->idle()) {}
 
 void SessionThread::post(std::function<void(Session&)> job) {
   thread_.post([this, job = std::move(job)] { job(*session_); });
