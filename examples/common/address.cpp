@@ -1,6 +1,7 @@
 #include "common/address.hpp"
 
 #include <algorithm>
+#include <boost/asio/ip/address.hpp>
 #include <optional>
 #include <string_view>
 
@@ -34,13 +35,13 @@ std::optional<Address> host_and_port(std::string_view text, std::optional<int> p
 
 Expected<Address, std::string> parse_address(const std::string& text) {
   std::optional<Address> address = host_and_port(text, std::nullopt);
-  if (!address) {
-    return Unexpected{"'" + text +
-                      "' is no address: it must be an address and a port, like "
-                      "\"127.0.0.1:8080\" or \"[::1]:8080\""};
-  }
-  if (address->host == "localhost") address->host = "127.0.0.1";
-  return std::move(*address);
+  if (address && address->host == "localhost") address->host = "127.0.0.1";
+  boost::system::error_code error;
+  if (address) boost::asio::ip::make_address(address->host, error);
+  if (address && !error) return std::move(*address);
+  return Unexpected{"'" + text +
+                    "' is no address: it must be an address and a port, like \"127.0.0.1:8080\" or "
+                    "\"[::1]:8080\"; host names are not taken here"};
 }
 
 std::string to_text(const Address& address) {

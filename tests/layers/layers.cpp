@@ -82,7 +82,7 @@ const std::vector<Rule>& rules() {
       {"tests/sim/",
        core_and({"src/ports/", "src/engine/", "src/boundary/", "src/workers/", "src/reconcile/",
                  "src/adapters/memory/", "src/libpawl/derived_key.hpp", "testing/", "tests/sim/",
-                 "boost/asio/", "gtest/", "gmock/", "CLI/"})},
+                 "tests/mutants/", "boost/asio/", "gtest/", "gmock/", "CLI/"})},
       {"testing/", core_and({"src/ports/", "testing/", "boost/asio/"})},
   };
   return all;
