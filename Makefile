@@ -1,13 +1,14 @@
 # What people type. Each target installs what is missing (scripts/setup), builds, and goes.
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test bench fuzz lint soak clean
+.PHONY: help setup build run test test-ha test-compat chaos bench fuzz lint soak clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 30
 SECONDS ?= 600
+REPEAT ?= 3
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## Install the Debian packages that are missing
 	@scripts/setup
@@ -20,6 +21,16 @@ run: build ## See Pawl at work: a payment provider, a payments API, the gateway 
 
 test: build ## Run every test
 	@ctest --preset release -j $(JOBS)
+
+# The same programs as in `make test`, again and again, or for longer.
+test-ha: build ## Outages, locks, poolers and standbys of PostgreSQL, REPEAT times
+	@ctest --preset release -L ha --repeat until-fail:$(REPEAT)
+
+test-compat: build ## Public vectors, real upstreams, other languages' clients, REPEAT times
+	@ctest --preset release -L compat --repeat until-fail:$(REPEAT)
+
+chaos: build ## Kill everything under load, for long; an independent ledger counts
+	@PAWL_CRASH_KILLS=500 PAWL_CHAOS_PAYMENTS=2000 ctest --preset release -L chaos
 
 bench: build ## Measure, as ratios within one run
 	@scripts/bench

@@ -1,29 +1,19 @@
 // One HTTP request to somebody else, sent once.
 #pragma once
 
+#include <boost/asio/awaitable.hpp>
+#include <chrono>
 #include <string>
 
+#include "common/address.hpp"
+#include "pawl/http_request.hpp"
 #include "pawl/types/expected.hpp"
-#include "pawl/types/outcome.hpp"
-#include "src/adapters/http/upstream_pool.hpp"
 
 namespace pawl::example {
 
-// "http://host:port/path?query", taken apart.
-struct Url {
-  http::UpstreamAddress address;
-  std::string target;  // "/path?query"; "/" where there is none
-};
-Expected<Url, std::string> parse_url(const std::string& text);
-
-struct Outgoing {
-  std::string method;
-  std::string target;
-  Headers headers;  // without Host and Content-Length
-  std::string body;
-};
-
-// What became of it: not sent at all, lost on the way, or answered.
-Task<Outcome> send(http::UpstreamPool& pool, const Outgoing& request, Duration timeout);
+// The answer, or why there is none; whether it arrived is not known then. Host, Content-Length and
+// "Connection: close" are added, and `request.target` is not used: the URL has it.
+boost::asio::awaitable<Expected<Response, std::string>> send(
+    Url url, HttpRequest request, std::chrono::steady_clock::duration timeout);
 
 }  // namespace pawl::example

@@ -1,28 +1,38 @@
-#include "examples/common/request.hpp"
+#include "common/request.hpp"
 
 #include <algorithm>
 #include <charconv>
 
-#include "src/adapters/http/syntax.hpp"
-
 namespace pawl::example {
 namespace {
 
-// The head's parser has seen to it that two hexadecimal digits follow each percent sign.
+// The byte that two hexadecimal digits are.
+std::optional<char> byte_in(std::string_view digits) {
+  unsigned char byte = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [stopped, error] = std::from_chars(digits.data(), end, byte, 16);
+  if (digits.size() != 2 || error != std::errc() || stopped != end) return std::nullopt;
+  return static_cast<char>(byte);
+}
+
+// A percent sign that no such digits follow stands for itself.
 std::string decoded(std::string_view text) {
   std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size()) {
-      out += static_cast<char>(http::hex_value(text[i + 1]) * 16 + http::hex_value(text[i + 2]));
-      i += 2;
-    } else {
-      out += text[i] == '+' ? ' ' : text[i];
-    }
+  while (!text.empty()) {
+    const std::optional<char> byte =
+        text.front() == '%' ? byte_in(text.substr(1, 2)) : std::nullopt;
+    out += byte.value_or(text.front() == '+' ? ' ' : text.front());
+    text.remove_prefix(byte ? 3 : 1);
   }
   return out;
 }
 
 }  // namespace
+
+Target split_target(std::string_view target) {
+  const std::size_t end = std::min(target.find('?'), target.size());
+  return {target.substr(0, end), target.substr(std::min(end + 1, target.size()))};
+}
 
 std::optional<std::string> parameter(std::string_view query, std::string_view name) {
   while (!query.empty()) {

@@ -8,9 +8,15 @@
 
 #include "pawl/types/http.hpp"
 #include "pawl/types/json.hpp"
-#include "src/adapters/http/head.hpp"
 
 namespace pawl::example {
+
+// "/path?query" in two; the query is empty where there is none.
+struct Target {
+  std::string_view path;
+  std::string_view query;
+};
+Target split_target(std::string_view target);
 
 // The value of `name` in "a=1&b=two%20words"; nothing where it is not there.
 std::optional<std::string> parameter(std::string_view query, std::string_view name);

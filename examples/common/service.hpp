@@ -1,18 +1,23 @@
 // A small HTTP service on one thread: listens, serves, and ends in order on SIGTERM or Ctrl-C.
 #pragma once
 
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <set>
 #include <string>
 
+#include "common/handler.hpp"
 #include "pawl/types/expected.hpp"
-#include "src/adapters/http/server.hpp"
-#include "src/adapters/os/system_clock.hpp"
 
 namespace pawl::example {
 
+class Session;
+
 class Service {
  public:
-  explicit Service(http::Handler& handler);
+  explicit Service(Handler& handler);
 
   // `address`: "127.0.0.1:8090"; port 0 takes any. The URL it listens on, or why not.
   Expected<std::string, std::string> open(const std::string& address);
@@ -23,18 +28,18 @@ class Service {
   [[nodiscard]] bool serve();
 
   boost::asio::io_context& context() { return context_; }
-  http::Deadlines& deadlines() { return deadlines_; }
-  Clock& clock() { return clock_; }
 
  private:
-  Task<void> end_in_order();
+  boost::asio::awaitable<void> accept();
+  boost::asio::awaitable<void> serve(boost::asio::ip::tcp::socket socket);
+  boost::asio::awaitable<void> stop_on_signal();
 
-  http::ConnectionCount count_{4096, 4096};
-  os::SystemClock clock_;
-  http::Deadlines deadlines_{clock_};
+  Handler& handler_;
+  bool draining_ = false;
+  std::set<Session*> sessions_;
   boost::asio::io_context context_{1};
-  http::SessionGroup sessions_;
-  http::Listener listener_{context_, {&sessions_}, count_};
+  boost::asio::ip::tcp::acceptor acceptor_{context_};
+  boost::asio::signal_set signals_;
 };
 
 }  // namespace pawl::example

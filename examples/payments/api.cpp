@@ -1,41 +1,30 @@
-#include "examples/payments/api.hpp"
+#include "payments/api.hpp"
 
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "examples/common/request.hpp"
-#include "examples/payments/ledger.hpp"
-#include "examples/payments/payments.hpp"
-#include "examples/payments/problem.hpp"
+#include "common/request.hpp"
 #include "pawl/async.hpp"
+#include "payments/ledger.hpp"
+#include "payments/payments.hpp"
+#include "payments/problem.hpp"
 
 namespace pawl::payments {
 namespace {
 
-constexpr std::size_t body_bytes_max = std::size_t{64} << 10;
+namespace net = boost::asio;
+
 constexpr std::int64_t page_rows_max = 500;
 constexpr std::string_view payments_path = "/v1/payments";
 
 // There are no passwords in this example: a token is its owner's name. Put your own check here, and
 // nowhere else: keys and payments belong to whom this names.
-std::optional<std::string> caller_in(const http::RequestHead& head) {
+std::optional<std::string> caller_in(const HttpRequest& request) {
   constexpr std::string_view scheme = "Bearer ";
-  const auto value = http::find(head.fields, "Authorization");
+  const auto value = find_header(request.headers, "Authorization");
   if (!value || !value->starts_with(scheme) || value->size() == scheme.size()) return std::nullopt;
   return std::string(value->substr(scheme.size()));
-}
-
-HttpRequest request_of(const http::RequestHead& head, std::string body) {
-  HttpRequest request;
-  request.method = head.method;
-  request.target = head.path;
-  if (head.has_query) request.target.append("?").append(head.query);
-  for (const http::Field& field : head.fields) {
-    request.headers.push_back({std::string(field.name), std::string(field.value)});
-  }
-  request.body = std::move(body);
-  return request;
 }
 
 Response not_found() { return problem(404, "not-found", "There is nothing here."); }
@@ -70,8 +59,7 @@ Response list(Database& database, const std::string& caller, std::string_view qu
 
 // Every GET.
 Response read(Database& database, const std::string& caller, std::string_view target) {
-  const std::string_view path = target.substr(0, target.find('?'));
-  const std::string_view query = target.substr(std::min(path.size() + 1, target.size()));
+  const auto [path, query] = example::split_target(target);
   if (path == "/v1/ledger") return example::json_answer(200, ledger_document(database));
   if (path.starts_with("/v1/payments/")) {
     return found(find(database, caller, std::string(path.substr(13))));
@@ -83,44 +71,28 @@ Response read(Database& database, const std::string& caller, std::string_view ta
   return list(database, caller, query);
 }
 
-Task<Response> run_now(std::function<Response()> work) { co_return work(); }
+net::awaitable<Response> run_now(std::function<Response()> work) { co_return work(); }
 
 }  // namespace
 
-Task<void> Api::handle(http::ClientRequest& request) {
-  Charge uncounted;  // there is no budget here
-  Expected<std::string, http::BodyTrouble> body =
-      co_await request.read_body(body_bytes_max, uncounted);
-  if (!body) {
-    const std::optional<http::Refusal> refusal = http::refusal_of(body.error());
-    if (refusal) {
-      request.close_after();
-      co_await request.answer(refused(*refusal));
-    } else {
-      request.fail();
-    }
-    co_return;
+net::awaitable<std::optional<Response>> Api::handle(HttpRequest request) {
+  if (example::split_target(request.target).path == "/healthz") {
+    co_return example::json_answer(node_.trouble() ? 503 : 200, "{}");
   }
-  const std::optional<std::string> caller = caller_in(request.head);
-  Response response;
-  if (request.head.path == "/healthz") {
-    response = example::json_answer(node_.trouble() ? 503 : 200, "{}");
-  } else if (!caller) {
-    response = problem(401, "unauthenticated", "Send Authorization: Bearer YOUR-NAME.");
+  std::optional<std::string> caller = caller_in(request);
+  if (!caller) {
+    Response response = problem(401, "unauthenticated", "Send Authorization: Bearer YOUR-NAME.");
     response.headers.push_back({"WWW-Authenticate", "Bearer"});
-  } else {
-    HttpRequest whole = request_of(request.head, std::move(*body));
-    response = co_await answer(*caller, std::move(whole));
+    co_return response;
   }
-  co_await request.answer(response);
+  co_return co_await answer(std::move(*caller), std::move(request));
 }
 
-Response Api::refused(const http::Refusal& refusal) {
-  return problem(refusal.status.value_or(400), std::string(slug_of(refusal.problem)),
-                 refusal.detail);
+Response Api::refuse(int status, const std::string& type, const std::string& detail) {
+  return problem(status, type, detail);
 }
 
-Task<Response> Api::answer(std::string caller, HttpRequest request) {
+net::awaitable<Response> Api::answer(std::string caller, HttpRequest request) {
   Flow* const flow = flow_for(request);
   if (flow != nullptr) {
     Response response = co_await pawl::handle(*flow, caller, std::move(request));
@@ -128,8 +100,7 @@ Task<Response> Api::answer(std::string caller, HttpRequest request) {
   }
   if (request.method != "GET") co_return not_found();
   std::function<Response()> work = [this, caller, request] { return look_up(caller, request); };
-  co_return co_await boost::asio::co_spawn(readers_, run_now(std::move(work)),
-                                           boost::asio::use_awaitable);
+  co_return co_await net::co_spawn(readers_, run_now(std::move(work)), net::use_awaitable);
 }
 
 Flow* Api::flow_for(const HttpRequest& request) {

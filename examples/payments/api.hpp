@@ -4,8 +4,8 @@
 #include <boost/asio/thread_pool.hpp>
 #include <functional>
 
+#include "common/handler.hpp"
 #include "pawl/flow.hpp"
-#include "src/adapters/http/session.hpp"
 
 namespace pawl::payments {
 
@@ -16,15 +16,15 @@ struct Flows {
   Flow& transfer;
 };
 
-class Api final : public http::Handler {
+class Api final : public example::Handler {
  public:
   Api(Node node, Flows flows) : node_(std::move(node)), flows_(flows) {}
 
-  Task<void> handle(http::ClientRequest& request) override;
-  Response refused(const http::Refusal& refusal) override;
+  boost::asio::awaitable<std::optional<Response>> handle(HttpRequest request) override;
+  Response refuse(int status, const std::string& type, const std::string& detail) override;
 
  private:
-  Task<Response> answer(std::string caller, HttpRequest request);
+  boost::asio::awaitable<Response> answer(std::string caller, HttpRequest request);
   Flow* flow_for(const HttpRequest& request);
   Response look_up(const std::string& caller, const HttpRequest& request);
 

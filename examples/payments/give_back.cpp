@@ -1,12 +1,12 @@
 // Refund and cancel: both give money back, the second all of it and for good.
 #include <stdexcept>
 
-#include "examples/common/request.hpp"
-#include "examples/payments/flows.hpp"
-#include "examples/payments/ledger.hpp"
-#include "examples/payments/payments.hpp"
-#include "examples/payments/problem.hpp"
-#include "src/core/json_writer.hpp"
+#include "common/json.hpp"
+#include "common/request.hpp"
+#include "payments/flows.hpp"
+#include "payments/ledger.hpp"
+#include "payments/payments.hpp"
+#include "payments/problem.hpp"
 
 namespace pawl::payments {
 namespace {
@@ -66,7 +66,7 @@ Next claim(Transaction& tx, const Run& run, Kind kind) {
 
 // Foreign.
 Outbound refund(const Run& run) {
-  JsonObject body;
+  example::JsonObject body;
   body.text("charge", run.get("charge")).raw("amount", run.get("amount"));
   return Outbound{.method = "POST",
                   .path = "/v1/refunds",
@@ -105,7 +105,7 @@ Next settle(Transaction& tx, const Run& run, Kind kind) {
             .created_us = created_us(run),
             .entries = moved(money, merchant_account(payment), customer_account(payment))});
   if (kind == Kind::cancel) return respond(example::json_answer(200, to_json(payment)));
-  JsonObject body;
+  example::JsonObject body;
   body.text("id", "ref_" + run.id("refund")).text("status", "succeeded");
   body.number("amount", money.amount).text("currency", money.currency);
   body.raw("payment", to_json(payment));

@@ -1,11 +1,11 @@
-#include "examples/payments/ledger.hpp"
+#include "payments/ledger.hpp"
 
 #include <algorithm>
 #include <map>
 #include <stdexcept>
 
-#include "examples/payments/crash.hpp"
-#include "src/core/json_writer.hpp"
+#include "common/json.hpp"
+#include "payments/crash.hpp"
 
 namespace pawl::payments {
 namespace {
@@ -23,7 +23,7 @@ void demand_balance(const Posting& posting) {
 std::string to_list(const Rows& rows, std::string_view name, std::string_view number) {
   std::string list;
   for (const Row& row : rows) {
-    JsonObject item;
+    example::JsonObject item;
     item.text(name, row[0].value()).text("currency", row[1].value()).raw(number, row[2].value());
     list.append(list.empty() ? "" : ",").append(item.done());
   }
@@ -59,7 +59,7 @@ std::string ledger_document(Database& database) {
   const Rows unbalanced = database.query(
       "SELECT count(*) FROM (SELECT 1 FROM entries GROUP BY posting, currency"
       " HAVING sum(amount) <> 0) AS wrong");
-  JsonObject document;
+  example::JsonObject document;
   return document.raw("balances", to_list(balances, "account", "balance"))
       .raw("totals", to_list(totals, "kind", "amount"))
       .raw("unbalanced", unbalanced.at(0).at(0).value())

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "examples/payments/money.hpp"
 #include "pawl/database.hpp"
+#include "payments/money.hpp"
 
 namespace pawl::payments {
 

@@ -3,11 +3,11 @@
 #include <iostream>
 #include <list>
 
-#include "examples/common/service.hpp"
-#include "examples/payments/api.hpp"
-#include "examples/payments/crash.hpp"
-#include "examples/payments/flows.hpp"
-#include "examples/payments/schema.hpp"
+#include "common/service.hpp"
+#include "payments/api.hpp"
+#include "payments/crash.hpp"
+#include "payments/flows.hpp"
+#include "payments/schema.hpp"
 
 namespace pawl::payments {
 namespace {

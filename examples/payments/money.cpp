@@ -1,4 +1,4 @@
-#include "examples/payments/money.hpp"
+#include "payments/money.hpp"
 
 #include <algorithm>
 #include <array>

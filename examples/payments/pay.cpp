@@ -2,11 +2,11 @@
 // phase that committed, and the provider sees the same key again.
 #include <stdexcept>
 
-#include "examples/payments/flows.hpp"
-#include "examples/payments/ledger.hpp"
-#include "examples/payments/payments.hpp"
-#include "examples/payments/problem.hpp"
-#include "src/core/json_writer.hpp"
+#include "common/json.hpp"
+#include "payments/flows.hpp"
+#include "payments/ledger.hpp"
+#include "payments/payments.hpp"
+#include "payments/problem.hpp"
 
 namespace pawl::payments {
 namespace {
@@ -41,7 +41,7 @@ Next create(Transaction& tx, const Run& run) {
 // what the client sent and of nothing else, so that it is the same in every try.
 Outbound charge(const Run& run) {
   Fields fields(run.request.body);
-  JsonObject body;
+  example::JsonObject body;
   body.number("amount", fields.amount("amount")).text("currency", fields.currency("currency"));
   body.text("customer", fields.text("customer")).text("reference", run.get("payment"));
   return Outbound{.method = "POST",
@@ -66,7 +66,7 @@ Next charged(Transaction& tx, const Run& run, const Response& answer) {
 // Promised with the capture: it is there if and only if the money is. A worker sends it; who waits
 // for the payment does not wait for that.
 void promise_receipt(Transaction& tx, const Payment& payment, const std::string& receipts) {
-  JsonObject body;
+  example::JsonObject body;
   body.text("event", "payment.captured").raw("payment", to_json(payment));
   tx.enqueue({.destination = receipts,
               .path = "/receipts",

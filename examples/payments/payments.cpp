@@ -1,10 +1,10 @@
-#include "examples/payments/payments.hpp"
+#include "payments/payments.hpp"
 
 #include <stdexcept>
 
-#include "examples/common/request.hpp"
-#include "examples/payments/crash.hpp"
-#include "src/core/json_writer.hpp"
+#include "common/json.hpp"
+#include "common/request.hpp"
+#include "payments/crash.hpp"
 
 namespace pawl::payments {
 namespace {
@@ -54,7 +54,7 @@ std::optional<Cursor> cursor_in(const std::string& text) {
 }  // namespace
 
 std::string to_json(const Payment& payment) {
-  JsonObject out;
+  example::JsonObject out;
   out.text("id", payment.id)
       .text("status", pawl::to_text(payment.status))
       .text("customer", payment.customer)
@@ -125,7 +125,7 @@ std::optional<std::string> page(Database& database, const std::string& owner,
     data.append(data.empty() ? "" : ",").append(to_json(payment));
     last = Cursor{payment.created_us, payment.id};
   }
-  JsonObject out;
+  example::JsonObject out;
   out.raw("data", "[" + data + "]").flag("has_more", has_more);
   if (has_more) out.text("next", to_text(last));
   return out.done();

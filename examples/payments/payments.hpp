@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "examples/payments/money.hpp"
-#include "examples/payments/states.hpp"
 #include "pawl/flow.hpp"
+#include "payments/money.hpp"
+#include "payments/states.hpp"
 
 namespace pawl::payments {
 

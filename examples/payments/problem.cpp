@@ -1,9 +1,9 @@
-#include "examples/payments/problem.hpp"
+#include "payments/problem.hpp"
 
 #include <algorithm>
 
-#include "examples/common/request.hpp"
-#include "src/core/json_writer.hpp"
+#include "common/json.hpp"
+#include "common/request.hpp"
 
 namespace pawl::payments {
 namespace {
@@ -12,7 +12,7 @@ constexpr std::size_t text_bytes_max = 255;
 
 Response document(int status, const std::string& type, const std::string& detail,
                   const std::string& errors) {
-  JsonObject body;
+  example::JsonObject body;
   body.text("type", "urn:pawl-payments:problem:" + type).number("status", status);
   body.text("detail", detail);
   if (!errors.empty()) body.raw("errors", "[" + errors + "]");
@@ -36,7 +36,7 @@ Fields::Fields(const std::string& body) {
 }
 
 void Fields::wrong(const std::string& name, const std::string& detail) {
-  JsonObject error;
+  example::JsonObject error;
   error.text("field", name).text("pointer", "/" + name).text("detail", detail);
   errors_.append(errors_.empty() ? "" : ",").append(error.done());
 }

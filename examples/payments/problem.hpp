@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "examples/payments/money.hpp"
 #include "pawl/types/expected.hpp"
 #include "pawl/types/http.hpp"
 #include "pawl/types/json.hpp"
+#include "payments/money.hpp"
 
 namespace pawl::payments {
 

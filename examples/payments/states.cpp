@@ -1,4 +1,4 @@
-#include "examples/payments/states.hpp"
+#include "payments/states.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,11 +1,11 @@
 // Transfers: one local phase, and under it the last net.
-#include "examples/common/request.hpp"
-#include "examples/payments/crash.hpp"
-#include "examples/payments/flows.hpp"
-#include "examples/payments/ledger.hpp"
-#include "examples/payments/payments.hpp"
-#include "examples/payments/problem.hpp"
-#include "src/core/json_writer.hpp"
+#include "common/json.hpp"
+#include "common/request.hpp"
+#include "payments/crash.hpp"
+#include "payments/flows.hpp"
+#include "payments/ledger.hpp"
+#include "payments/payments.hpp"
+#include "payments/problem.hpp"
 
 namespace pawl::payments {
 namespace {
@@ -67,7 +67,7 @@ Next transfer(Transaction& tx, const Run& run) {
             .subject = wanted.id,
             .created_us = wanted.created_us,
             .entries = exchanged(wanted)});
-  JsonObject body;
+  example::JsonObject body;
   body.text("id", wanted.id).text("status", "completed");
   body.number("amount", wanted.source.amount).text("source_currency", wanted.source.currency);
   body.number("target_amount", wanted.target.amount).text("target_currency", currency);

@@ -1,22 +1,23 @@
-#include "examples/provider/api.hpp"
+#include "provider/api.hpp"
 
 #include <signal.h>
 
 #include <algorithm>
 
-#include "examples/common/client.hpp"
-#include "examples/common/request.hpp"
+#include "common/address.hpp"
+#include "common/json.hpp"
+#include "common/request.hpp"
+#include "common/sleep.hpp"
 #include "pawl/types/key.hpp"
-#include "src/core/json_writer.hpp"
 
 namespace pawl::provider {
 namespace {
 
+namespace net = boost::asio;
 using example::json_answer;
 using example::string_of;
 using example::whole_number;
 
-constexpr std::size_t body_bytes_max = std::size_t{64} << 10;
 constexpr std::int64_t amount_max = 1'000'000'000'000;
 constexpr std::int64_t page_rows_max = 1000;
 constexpr std::size_t text_bytes_max = 255;
@@ -36,10 +37,10 @@ Response not_found(std::string_view what) {
 }
 
 // Empty where none was sent.
-Expected<std::string, Response> key_in(const http::RequestHead& head) {
+Expected<std::string, Response> key_in(const HttpRequest& request) {
   std::vector<std::string_view> lines;
-  for (const http::Field& field : head.fields) {
-    if (same_field_name(field.name, "Idempotency-Key")) lines.push_back(field.value);
+  for (const Header& header : request.headers) {
+    if (same_field_name(header.name, "Idempotency-Key")) lines.push_back(header.value);
   }
   if (lines.empty()) return std::string();
   KeyRules rules;
@@ -85,60 +86,39 @@ Expected<Refund, Response> refund_in(const json::Value& body) {
 }
 
 std::string parameters_of(const Charge& charge) {
-  JsonObject out;
+  example::JsonObject out;
   out.number("charge", charge.amount).text("currency", charge.currency);
   return out.text("customer", charge.customer).text("reference", charge.reference).done();
 }
 
 std::string parameters_of(const Refund& refund) {
-  JsonObject out;
+  example::JsonObject out;
   return out.text("refund", refund.charge).number("amount", refund.amount.value_or(0)).done();
 }
 
 }  // namespace
 
-Task<void> Api::handle(http::ClientRequest& request) {
-  pawl::Charge uncounted;  // there is no budget here
-  Expected<std::string, http::BodyTrouble> body =
-      co_await request.read_body(body_bytes_max, uncounted);
-  if (!body) {
-    const std::optional<http::Refusal> refusal = http::refusal_of(body.error());
-    if (refusal) {
-      request.close_after();
-      co_await request.answer(refused(*refusal));
-    } else {
-      request.fail();
-    }
-    co_return;
-  }
-  const std::string_view path = request.head.path;
-  if (request.head.method == "POST" && (path == "/v1/charges" || path == "/v1/refunds")) {
-    const Expected<Order, Response> order = read_order(request.head, *body);
-    if (order) {
-      co_await carry_out(request, *order);
-    } else {
-      co_await request.answer(order.error());
-    }
-    co_return;
-  }
-  const Response response = answer(request.head, *body);
-  co_await request.answer(response);
+net::awaitable<std::optional<Response>> Api::handle(HttpRequest request) {
+  const std::string_view path = example::split_target(request.target).path;
+  const bool moves_money = path == "/v1/charges" || path == "/v1/refunds";
+  if (request.method != "POST" || !moves_money) co_return answer(request);
+  Expected<Order, Response> order = read_order(request);
+  if (!order) co_return order.error();
+  co_return co_await carry_out(std::move(*order));
 }
 
-Response Api::refused(const http::Refusal& refusal) {
-  return problem(refusal.status.value_or(400), "invalid_request_error", slug_of(refusal.problem),
-                 refusal.detail);
+Response Api::refuse(int status, const std::string& type, const std::string& detail) {
+  return problem(status, "invalid_request_error", type, detail);
 }
 
-Expected<Api::Order, Response> Api::read_order(const http::RequestHead& head,
-                                               const std::string& body) {
+Expected<Api::Order, Response> Api::read_order(const HttpRequest& request) {
   Order order;
-  Expected<std::string, Response> key = key_in(head);
+  Expected<std::string, Response> key = key_in(request);
   if (!key) return Unexpected{key.error()};
   order.once.key = *key;
-  const Expected<json::Value, json::Error> document = json::read(body);
+  const Expected<json::Value, json::Error> document = json::read(request.body);
   if (!document) return Unexpected{bad_request("the body is no JSON: " + document.error().what)};
-  if (head.path == "/v1/charges") {
+  if (example::split_target(request.target).path == "/v1/charges") {
     Expected<Charge, Response> charge = charge_in(*document);
     if (!charge) return Unexpected{charge.error()};
     order.once.parameters = parameters_of(*charge);
@@ -152,43 +132,32 @@ Expected<Api::Order, Response> Api::read_order(const http::RequestHead& head,
   return order;
 }
 
-// The one place where accidents happen.
-Task<void> Api::carry_out(http::ClientRequest& request, const Order& order) {
+// The one place where accidents happen. No answer: the connection is cut.
+net::awaitable<std::optional<Response>> Api::carry_out(Order order) {
   const Mishap mishap = faults_.next_mishap(order.once.key);
-  const Duration delay = std::chrono::milliseconds(faults_.faults().delay_ms);
+  const std::chrono::milliseconds delay(faults_.faults().delay_ms);
   if (mishap == Mishap::rate_limit) {
     Response response =
         problem(429, "rate_limit_error", "rate_limit", "Too many requests; nothing was charged.");
     response.headers.push_back({"Retry-After", "1"});
-    co_await request.answer(response);
-    co_return;
+    co_return response;
   }
   if (mishap == Mishap::error_before) {
-    const Response response = problem(503, "api_error", "unavailable", "Try again later.");
-    co_await request.answer(response);
-    co_return;
+    co_return problem(503, "api_error", "unavailable", "Try again later.");
   }
-  if (mishap == Mishap::drop_before) {
-    request.fail();
-    co_return;
-  }
+  if (mishap == Mishap::drop_before) co_return std::nullopt;
   if (mishap == Mishap::crash_before) die();
-  if (mishap == Mishap::delay_before) co_await clock_.sleep_until(clock_.now() + delay);
+  if (mishap == Mishap::delay_before) co_await example::sleep_for(delay);
 
   const Response response = execute(order, mishap);
 
   if (mishap == Mishap::crash_after) die();
-  if (mishap == Mishap::delay_after) co_await clock_.sleep_until(clock_.now() + delay);
-  if (mishap == Mishap::drop_after) {
-    request.fail();
-    co_return;
-  }
+  if (mishap == Mishap::delay_after) co_await example::sleep_for(delay);
+  if (mishap == Mishap::drop_after) co_return std::nullopt;
   if (mishap == Mishap::error_after) {
-    const Response error = problem(500, "api_error", "internal", "Something went wrong.");
-    co_await request.answer(error);
-    co_return;
+    co_return problem(500, "api_error", "internal", "Something went wrong.");
   }
-  co_await request.answer(response);
+  co_return response;
 }
 
 Response Api::execute(const Order& order, Mishap mishap) {
@@ -203,27 +172,30 @@ Response Api::execute(const Order& order, Mishap mishap) {
   }
 }
 
-Response Api::answer(const http::RequestHead& head, const std::string& body) {
-  const bool reads = head.method == "GET" || head.method == "HEAD";
+Response Api::answer(const HttpRequest& request) {
+  const std::string& method = request.method;
+  const std::string_view path = example::split_target(request.target).path;
+  const bool reads = method == "GET" || method == "HEAD";
   try {
-    if (head.path == "/healthz") return json_answer(200, R"({"status":"ok"})");
-    if (head.path == "/_faults") {
-      if (head.method == "POST") return change_faults(body);
-      if (head.method == "DELETE") faults_.clear();
+    if (path == "/healthz") return json_answer(200, R"({"status":"ok"})");
+    if (path == "/_faults") {
+      if (method == "POST") return change_faults(request.body);
+      if (method == "DELETE") faults_.clear();
       return json_answer(200, faults_.text());
     }
-    if (head.path == "/_webhooks") {
-      return head.method == "POST" ? change_endpoint(body) : json_answer(200, book_.deliveries());
+    if (path == "/_webhooks") {
+      return method == "POST" ? change_endpoint(request.body)
+                              : json_answer(200, book_.deliveries());
     }
-    if (reads && head.path == "/v1/ledger") return json_answer(200, book_.ledger());
-    if (reads) return look_up(head);
+    if (reads && path == "/v1/ledger") return json_answer(200, book_.ledger());
+    if (reads) return look_up(request.target);
   } catch (const BookError& error) {
     return problem(500, "api_error", "storage", error.what());
   }
   return not_found("There is nothing at this path with this method.");
 }
 
-Response Api::look_up(const http::RequestHead& head) {
+Response Api::look_up(std::string_view target) {
   const std::string name = "lookup/" + std::to_string(++lookups_);
   if (faults_.strikes(faults_.faults().lookup_error, name)) {
     return problem(503, "api_error", "unavailable", "Try again later.");
@@ -233,16 +205,17 @@ Response Api::look_up(const http::RequestHead& head) {
   };
   constexpr std::string_view charges = "/v1/charges";
   constexpr std::string_view refunds = "/v1/refunds";
-  const std::string path(head.path);
-  const auto key = example::parameter(head.query, "idempotency_key");
+  const std::string path(example::split_target(target).path);
+  const std::string_view query = example::split_target(target).query;
+  const auto key = example::parameter(query, "idempotency_key");
   if (path.starts_with("/v1/charges/")) return found(book_.charge_by_id(path.substr(12)));
   if (path.starts_with("/v1/refunds/")) return found(book_.refund_by_id(path.substr(12)));
   if (path == refunds && key) return found(book_.refund_by_key(*key));
   if (path == charges && key) return found(book_.charge_by_key(*key));
   if (path != charges) return not_found("There is nothing at this path.");
 
-  const std::string after = example::parameter(head.query, "after").value_or("ch_0");
-  const std::string limit = example::parameter(head.query, "limit").value_or("100");
+  const std::string after = example::parameter(query, "after").value_or("ch_0");
+  const std::string limit = example::parameter(query, "limit").value_or("100");
   const auto cursor = id_number("ch_", after);
   const auto rows = example::to_number(limit);
   if (!cursor) return bad_request("after is the id of a charge");

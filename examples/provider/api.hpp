@@ -1,19 +1,17 @@
 // The processor's HTTP side: requests are read, accidents happen, the book is kept.
 #pragma once
 
-#include "examples/provider/book.hpp"
-#include "src/adapters/http/session.hpp"
-#include "src/ports/clock.hpp"
+#include "common/handler.hpp"
+#include "provider/book.hpp"
 
 namespace pawl::provider {
 
-class Api final : public http::Handler {
+class Api final : public example::Handler {
  public:
-  Api(Book& book, Switchboard& faults, Clock& clock)
-      : book_(book), faults_(faults), clock_(clock) {}
+  Api(Book& book, Switchboard& faults) : book_(book), faults_(faults) {}
 
-  Task<void> handle(http::ClientRequest& request) override;
-  Response refused(const http::Refusal& refusal) override;
+  boost::asio::awaitable<std::optional<Response>> handle(HttpRequest request) override;
+  Response refuse(int status, const std::string& type, const std::string& detail) override;
 
  private:
   // POST of a charge or a refund.
@@ -22,20 +20,18 @@ class Api final : public http::Handler {
     std::optional<Charge> charge;
     std::optional<Refund> refund;
   };
-  static Expected<Order, Response> read_order(const http::RequestHead& head,
-                                              const std::string& body);
-  Task<void> carry_out(http::ClientRequest& request, const Order& order);
+  static Expected<Order, Response> read_order(const HttpRequest& request);
+  boost::asio::awaitable<std::optional<Response>> carry_out(Order order);
   Response execute(const Order& order, Mishap mishap);
 
   // Everything that happens at once.
-  Response answer(const http::RequestHead& head, const std::string& body);
-  Response look_up(const http::RequestHead& head);
+  Response answer(const HttpRequest& request);
+  Response look_up(std::string_view target);
   Response change_faults(const std::string& body);
   Response change_endpoint(const std::string& body);
 
   Book& book_;
   Switchboard& faults_;
-  Clock& clock_;
   std::int64_t lookups_ = 0;
 };
 

@@ -1,11 +1,11 @@
-#include "examples/provider/book.hpp"
+#include "provider/book.hpp"
 
+#include <chrono>
 #include <limits>
 
-#include "examples/common/request.hpp"
-#include "examples/provider/schema.hpp"
-#include "src/adapters/os/system_clock.hpp"
-#include "src/core/json_writer.hpp"
+#include "common/json.hpp"
+#include "common/request.hpp"
+#include "provider/schema.hpp"
 
 namespace pawl::provider {
 namespace {
@@ -15,15 +15,15 @@ constexpr std::size_t id_digits = 10;
 }  // namespace
 
 std::int64_t now_ms() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(os::wall_time().time_since_epoch())
-      .count();
+  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(since_1970).count();
 }
 
 Response problem(int status, std::string_view type, std::string_view code,
                  std::string_view message) {
-  JsonObject error;
+  example::JsonObject error;
   error.text("type", type).text("code", code).text("message", message);
-  JsonObject document;
+  example::JsonObject document;
   document.raw("error", error.done());
   return example::json_answer(status, document.done());
 }
@@ -42,16 +42,16 @@ std::optional<std::int64_t> id_number(std::string_view prefix, std::string_view 
 
 Expected<Book, std::string> Book::open(const std::string& path, BookOptions options,
                                        const Switchboard& faults) {
-  Expected<sqlite::Connection, sqlite::SqlError> connection =
-      sqlite::Connection::open(path, sqlite::WhenMissing::create, sqlite::ConnectionOptions{});
-  if (!connection) return Unexpected{"cannot open " + path + ": " + connection.error().text};
-  for (const char* sql : {"PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL",
-                          "PRAGMA foreign_keys = ON", schema}) {
-    if (connection->run(sql) != SQLITE_OK) {
-      return Unexpected{"cannot use " + path + ": " + connection->last_error().text};
+  try {
+    Connection connection(path);
+    for (const char* sql : {"PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL",
+                            "PRAGMA foreign_keys = ON", schema}) {
+      connection.run(sql);
     }
+    return Book(std::move(connection), options, faults);
+  } catch (const BookError& error) {
+    return Unexpected{"cannot open " + path + ": " + error.what()};
   }
-  return Book(std::move(*connection), options, faults);
 }
 
 std::int64_t Book::visible_until() const {

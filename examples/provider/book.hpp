@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "examples/provider/faults.hpp"
-#include "examples/provider/query.hpp"
 #include "pawl/types/http.hpp"
+#include "provider/faults.hpp"
+#include "provider/query.hpp"
 
 namespace pawl::provider {
 
@@ -75,7 +75,7 @@ class Book {
   std::string deliveries();
 
  private:
-  Book(sqlite::Connection connection, BookOptions options, const Switchboard& faults)
+  Book(Connection connection, BookOptions options, const Switchboard& faults)
       : connection_(std::move(connection)), options_(options), faults_(faults) {}
 
   Response once(const Once& once, const std::function<Response()>& work, const Hook& before_commit);
@@ -84,7 +84,7 @@ class Book {
   void emit(const std::string& type, const std::string& object);
   [[nodiscard]] std::int64_t visible_until() const;
 
-  sqlite::Connection connection_;
+  Connection connection_;
   BookOptions options_;
   const Switchboard& faults_;
 };

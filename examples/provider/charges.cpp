@@ -1,7 +1,7 @@
 // Charges: made, looked up, listed.
-#include "examples/common/request.hpp"
-#include "examples/provider/book.hpp"
-#include "src/core/json_writer.hpp"
+#include "common/json.hpp"
+#include "common/request.hpp"
+#include "provider/book.hpp"
 
 namespace pawl::provider {
 namespace {
@@ -13,7 +13,7 @@ namespace {
   " FROM charges "
 
 std::string to_json(const Query& row, std::string_view status) {
-  JsonObject charge;
+  example::JsonObject charge;
   charge.text("id", id_text("ch_", row.number(0)))
       .text("object", "charge")
       .number("amount", row.number(1))
@@ -95,7 +95,7 @@ std::string Book::list(std::int64_t after, std::int64_t limit) {
     data.append(data.empty() ? "" : ",").append(to_json(query));
     last = id_text("ch_", query.number(0));
   }
-  JsonObject page;
+  example::JsonObject page;
   page.raw("data", "[" + data + "]").flag("has_more", has_more);
   if (has_more) page.text("next", last);
   return page.done();

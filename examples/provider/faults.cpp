@@ -1,11 +1,11 @@
-#include "examples/provider/faults.hpp"
+#include "provider/faults.hpp"
 
 #include <algorithm>
 #include <charconv>
 
-#include "examples/common/request.hpp"
-#include "src/core/json_writer.hpp"
-#include "src/core/sha256.hpp"
+#include "common/json.hpp"
+#include "common/request.hpp"
+#include "provider/digest.hpp"
 
 namespace pawl::provider {
 
@@ -141,14 +141,14 @@ void Switchboard::clear() {
 }
 
 std::string Switchboard::text() const {
-  JsonObject out;
+  example::JsonObject out;
   for (const Amount& amount : amounts) out.number(amount.name, faults_.*amount.value);
   for (const Chance& chance : chances) out.raw(chance.name, to_json(faults_.*chance.value));
   std::string next;
   for (const Mishap mishap : next_) {
     next.append(next.empty() ? "" : ",").append(json::quote(to_text(mishap)));
   }
-  JsonObject struck;
+  example::JsonObject struck;
   for (const auto& [mishap, count] : struck_) struck.number(to_text(mishap), count);
   return out.raw("next", "[" + next + "]").raw("struck", struck.done()).done();
 }

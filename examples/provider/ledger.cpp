@@ -1,11 +1,11 @@
 // The witness: how often money moved, and how much.
-#include "examples/provider/book.hpp"
-#include "src/core/json_writer.hpp"
+#include "common/json.hpp"
+#include "provider/book.hpp"
 
 namespace pawl::provider {
 namespace {
 
-std::int64_t number(sqlite::Connection& connection, const char* sql) {
+std::int64_t number(Connection& connection, const char* sql) {
   Query query(connection, sql);
   query.row();
   return query.number(0);
@@ -19,12 +19,12 @@ std::string Book::ledger() {
              " FROM movements GROUP BY currency ORDER BY currency");
   std::string currencies;
   while (sums.row()) {
-    JsonObject sum;
+    example::JsonObject sum;
     sum.text("currency", sums.text(0)).number("charged", sums.number(1));
     sum.number("refunded", sums.number(2)).number("net", sums.number(3));
     currencies.append(currencies.empty() ? "" : ",").append(sum.done());
   }
-  JsonObject document;
+  example::JsonObject document;
   const auto count = [&](std::string_view name, const char* sql) {
     document.number(name, number(connection_, sql));
   };

@@ -5,10 +5,10 @@
 #include <boost/asio/detached.hpp>
 #include <iostream>
 
-#include "examples/common/client.hpp"
-#include "examples/common/service.hpp"
-#include "examples/provider/api.hpp"
-#include "examples/provider/webhooks.hpp"
+#include "common/address.hpp"
+#include "common/service.hpp"
+#include "provider/api.hpp"
+#include "provider/webhooks.hpp"
 
 namespace pawl::provider {
 namespace {
@@ -64,12 +64,11 @@ int run(const Flags& flags) {
     if (flags.endpoint.secret.empty()) return fail("--webhook-url needs a --webhook-secret");
     book->set_endpoint(flags.endpoint);
   }
-  os::SystemClock clock;
-  Api api(*book, faults, clock);
+  Api api(*book, faults);
   example::Service service(api);
   const Expected<std::string, std::string> url = service.open(flags.listen);
   if (!url) return fail(url.error());
-  Postman postman(service.context(), *book, clock, service.deadlines());
+  Postman postman(service.context(), *book);
   boost::asio::co_spawn(service.context(), postman.run(), boost::asio::detached);
   std::cout << "listening on " << *url << std::endl;
   if (!service.serve()) std::_Exit(1);

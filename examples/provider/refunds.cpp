@@ -1,7 +1,7 @@
 // Refunds: money goes back, never more than came.
-#include "examples/common/request.hpp"
-#include "examples/provider/book.hpp"
-#include "src/core/json_writer.hpp"
+#include "common/json.hpp"
+#include "common/request.hpp"
+#include "provider/book.hpp"
 
 namespace pawl::provider {
 namespace {
@@ -12,7 +12,7 @@ namespace {
   " refunds.created_ms FROM refunds JOIN charges ON charges.id = charge_id "
 
 std::string to_json(const Query& row) {
-  JsonObject refund;
+  example::JsonObject refund;
   return refund.text("id", id_text("re_", row.number(0)))
       .text("object", "refund")
       .text("charge", id_text("ch_", row.number(1)))

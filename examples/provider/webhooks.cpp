@@ -1,13 +1,14 @@
-#include "examples/provider/webhooks.hpp"
+#include "provider/webhooks.hpp"
 
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <iostream>
 
-#include "examples/common/client.hpp"
-#include "src/core/json_writer.hpp"
-#include "src/core/sha256.hpp"
+#include "common/client.hpp"
+#include "common/json.hpp"
+#include "common/sleep.hpp"
+#include "provider/digest.hpp"
 
 namespace pawl::provider {
 namespace {
@@ -15,8 +16,8 @@ namespace {
 namespace net = boost::asio;
 using namespace std::chrono_literals;
 
-constexpr Duration look_interval = 10ms;
-constexpr Duration answer_timeout = 5s;
+constexpr auto look_interval = 10ms;
+constexpr auto answer_timeout = 5s;
 constexpr std::size_t under_way_max = 8;
 constexpr std::int64_t doublings_max = 7;  // of the pause between two tries
 
@@ -26,7 +27,7 @@ std::string signature(std::string_view secret, std::int64_t unix_seconds, std::s
   const std::string time = std::to_string(unix_seconds);
   std::string signed_text = time + ".";
   signed_text.append(body);
-  return "t=" + time + ",v1=" + hex(hmac_sha256(secret, signed_text));
+  return "t=" + time + ",v1=" + hmac_sha256_hex(secret, signed_text);
 }
 
 // Written with what it tells of. Whether it is sent late or twice is decided here.
@@ -36,9 +37,9 @@ void Book::emit(const std::string& type, const std::string& object) {
   last.row();
   const std::string event_id = id_text("evt_", last.number(0) + 1);
   last.run();
-  JsonObject data;
+  example::JsonObject data;
   data.raw("object", object);
-  JsonObject event;
+  example::JsonObject event;
   event.text("id", event_id).text("type", type).number("created_ms", now_ms());
   event.raw("data", data.done());
   const Faults& faults = faults_.faults();
@@ -97,7 +98,7 @@ std::string Book::deliveries() {
               "SELECT count(delivered_ms), count(*) - count(delivered_ms),"
               " coalesce(sum(attempts), 0) FROM deliveries");
   query.row();
-  JsonObject document;
+  example::JsonObject document;
   if (const auto to = endpoint()) document.text("url", to->url);
   return document.number("delivered", query.number(0))
       .number("waiting", query.number(1))
@@ -105,14 +106,14 @@ std::string Book::deliveries() {
       .done();
 }
 
-Task<void> Postman::run() {
+net::awaitable<void> Postman::run() {
   for (;;) {
     try {
       send_due();
     } catch (const BookError& error) {
       std::cerr << "webhooks: " << error.what() << '\n';
     }
-    co_await clock_.sleep_until(clock_.now() + look_interval);
+    co_await example::sleep_for(look_interval);
   }
 }
 
@@ -124,7 +125,7 @@ void Postman::send_due() {
   }
 }
 
-Task<void> Postman::deliver(Delivery delivery) {
+net::awaitable<void> Postman::deliver(Delivery delivery) {
   try {
     const std::optional<Endpoint> endpoint = book_.endpoint();
     bool done = false;
@@ -136,21 +137,18 @@ Task<void> Postman::deliver(Delivery delivery) {
   under_way_.erase(delivery.id);
 }
 
-Task<bool> Postman::taken(const Endpoint& endpoint, const Delivery& delivery) {
+net::awaitable<bool> Postman::taken(const Endpoint& endpoint, const Delivery& delivery) {
   const Expected<example::Url, std::string> url = example::parse_url(endpoint.url);
   if (!url) co_return false;
-  example::Outgoing request;
+  HttpRequest request;
   request.method = "POST";
-  request.target = url->target;
   request.body = delivery.body;
   request.headers.push_back({"Content-Type", "application/json"});
-  request.headers.push_back({"Connection", "close"});
   request.headers.push_back(
       {"Provider-Signature", signature(endpoint.secret, now_ms() / 1000, delivery.body)});
-  http::UpstreamPool connections(url->address, deadlines_);
-  const Outcome outcome = co_await example::send(connections, request, answer_timeout);
-  const auto* answered = std::get_if<Answered>(&outcome);
-  co_return answered != nullptr && answered->response.status / 100 == 2;
+  const Expected<Response, std::string> answer =
+      co_await example::send(*url, std::move(request), answer_timeout);
+  co_return answer && answer->status / 100 == 2;
 }
 
 }  // namespace pawl::provider

@@ -1,12 +1,11 @@
 // Events on their way to the merchant: signed, and sent again until they are taken.
 #pragma once
 
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <set>
 
-#include "examples/provider/book.hpp"
-#include "src/adapters/http/deadlines.hpp"
-#include "src/ports/clock.hpp"
+#include "provider/book.hpp"
 
 namespace pawl::provider {
 
@@ -15,21 +14,18 @@ std::string signature(std::string_view secret, std::int64_t unix_seconds, std::s
 
 class Postman {
  public:
-  Postman(boost::asio::io_context& context, Book& book, Clock& clock, http::Deadlines& deadlines)
-      : context_(context), book_(book), clock_(clock), deadlines_(deadlines) {}
+  Postman(boost::asio::io_context& context, Book& book) : context_(context), book_(book) {}
 
   // As long as its event loop runs.
-  Task<void> run();
+  boost::asio::awaitable<void> run();
 
  private:
   void send_due();
-  Task<void> deliver(Delivery delivery);
-  Task<bool> taken(const Endpoint& endpoint, const Delivery& delivery);
+  boost::asio::awaitable<void> deliver(Delivery delivery);
+  boost::asio::awaitable<bool> taken(const Endpoint& endpoint, const Delivery& delivery);
 
   boost::asio::io_context& context_;
   Book& book_;
-  Clock& clock_;
-  http::Deadlines& deadlines_;
   std::set<std::int64_t> under_way_;
 };
 

@@ -7,6 +7,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -21,7 +22,11 @@
 namespace pawl {
 namespace {
 
-constexpr int kills = 50;
+// How often it is killed. PAWL_CRASH_KILLS=500 for a long run.
+int kill_count() {
+  const char* const wanted = std::getenv("PAWL_CRASH_KILLS");
+  return wanted == nullptr ? 50 : std::max(std::atoi(wanted), 1);
+}
 constexpr int callers = 16;
 
 // Bytes of every kind, some of them in overflow pages, from a key and its owner.
@@ -131,6 +136,7 @@ void check(Store& store, const Acknowledged& acknowledged) {
 void kill_again_and_again(const Open& open, const std::function<void(int)>& between) {
   std::mt19937 random(20260101);
   Acknowledged acknowledged;
+  const int kills = kill_count();
   for (int round = 0; round < kills; ++round) {
     int pipe[2] = {};
     ASSERT_EQ(::pipe(pipe), 0);
@@ -145,7 +151,7 @@ void kill_again_and_again(const Open& open, const std::function<void(int)>& betw
     check(*store, acknowledged);
     if (::testing::Test::HasFatalFailure()) return;
   }
-  EXPECT_GT(acknowledged.done.size(), std::size_t{kills});
+  EXPECT_GT(acknowledged.done.size(), static_cast<std::size_t>(kills));
 }
 
 TEST(Crash, EveryAcknowledgedWriteSurvivesKillNineOnSqlite) {

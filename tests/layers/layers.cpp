@@ -73,6 +73,16 @@ const std::vector<Rule>& rules() {
       {"cmd/", core_and({"cmd/", "src/", "CLI/", "boost/asio/"})},
       {"bench/", core_and({"bench/", "testing/", "tests/support/", "src/engine/", "src/ports/",
                            "src/adapters/", "CLI/", "boost/asio/", "libpq-fe.h", "sqlite3.h"})},
+      // What anybody can build with what is installed.
+      {"examples/common/", {"pawl/", "common/", "boost/", "openssl/"}},
+      {"examples/provider/",
+       {"pawl/", "common/", "provider/", "boost/", "sqlite3.h", "openssl/", "CLI/"}},
+      {"examples/payments/", {"pawl/", "common/", "payments/", "boost/", "CLI/"}},
+      // What is simulated is what a node is made of; what touches the world is simulated.
+      {"tests/sim/",
+       core_and({"src/ports/", "src/engine/", "src/boundary/", "src/workers/", "src/reconcile/",
+                 "src/adapters/memory/", "src/libpawl/derived_key.hpp", "testing/", "tests/sim/",
+                 "tests/mutants/", "boost/asio/", "gtest/", "gmock/", "CLI/"})},
       {"testing/", core_and({"src/ports/", "testing/", "boost/asio/"})},
   };
   return all;
@@ -92,7 +102,8 @@ bool is_standard(const std::string& header) {
 bool is_posix_in_adapter(const std::string& path, const std::string& header) {
   static const std::regex posix(R"(((sys|arpa|netinet)/)?[a-z_]+\.h)");
   const bool outside = path.starts_with("src/adapters/") || path.starts_with("testing/") ||
-                       path.starts_with("cmd/") || path.starts_with("bench/");
+                       path.starts_with("cmd/") || path.starts_with("bench/") ||
+                       path.starts_with("examples/") || path.starts_with("tests/sim/");
   return outside && header != "libpq-fe.h" && header != "sqlite3.h" &&
          std::regex_match(header, posix);
 }
@@ -202,7 +213,7 @@ std::vector<std::string> violations_in(const std::string& path, const std::strin
 
 Report check(const std::filesystem::path& root) {
   Report report;
-  for_each_source(root, {"include", "src", "cmd", "bench", "testing"},
+  for_each_source(root, {"include", "src", "cmd", "bench", "examples", "testing", "tests/sim"},
                   [&](const std::string& path, const std::string& text) {
                     std::ranges::move(violations_in(path, text),
                                       std::back_inserter(report.violations));

@@ -43,6 +43,24 @@ TEST(Layers, AnAdapterThatReachesForTheEngineOrANeighbourIsReported) {
       SizeIs(1));
 }
 
+TEST(Layers, AnExampleThatReachesForWhatIsNotInstalledIsReported) {
+  EXPECT_THAT(violations_in("examples/common/json.hpp", "#include \"src/core/json_writer.hpp\"\n"),
+              SizeIs(1));
+  EXPECT_THAT(violations_in("examples/payments/api.cpp", "#include \"testing/run.hpp\"\n"),
+              SizeIs(1));
+  EXPECT_THAT(violations_in("examples/common/client.cpp",
+                            "#include \"pawl/flow.hpp\"\n#include <boost/beast/http.hpp>\n"),
+              IsEmpty());
+}
+
+TEST(Layers, ASimulationThatReachesForTheWorldIsReported) {
+  EXPECT_THAT(violations_in("tests/sim/node.cpp", "#include \"src/gateway/gateway.hpp\"\n"),
+              SizeIs(1));
+  EXPECT_THAT(
+      violations_in("tests/sim/node.cpp", "#include \"src/adapters/sqlite/sqlite_store.hpp\"\n"),
+      SizeIs(1));
+}
+
 TEST(Layers, WhatIsAllowedIsNotReported) {
   EXPECT_THAT(
       violations_in("src/core/decide.cpp", "#include <vector>\n#include \"pawl/types/key.hpp\"\n"),

@@ -1,8 +1,6 @@
 #include "src/adapters/http/server.hpp"
 
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/ip/network_v6.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -56,7 +54,11 @@ std::size_t ConnectionCount::all() const {
 
 SessionGroup::SessionGroup(net::io_context& context, Deadlines& deadlines, Handler& handler,
                            SessionLimits limits)
-    : context_(context), deadlines_(deadlines), handler_(handler), limits_(limits) {}
+    : context_(context),
+      deadlines_(deadlines),
+      handler_(handler),
+      limits_(limits),
+      tasks_(context.get_executor()) {}
 
 // What a session throws ends that session alone: there was no memory for it, most likely.
 void SessionGroup::start(tcp::socket socket, ConnectionSlot slot) {
@@ -64,8 +66,7 @@ void SessionGroup::start(tcp::socket socket, ConnectionSlot slot) {
     try {
       auto session =
           std::make_shared<Session>(std::move(socket), deadlines_, handler_, limits_, draining_);
-      // Not lost sight of: the group knows its sessions, and the drain waits for them.
-      net::co_spawn(context_, run(std::move(slot), std::move(session)), net::detached);
+      tasks_.spawn(run(std::move(slot), std::move(session)));
     } catch (const std::exception& failure) {
       give_up(failure.what());
     }

@@ -14,6 +14,7 @@
 
 #include "pawl/types/expected.hpp"
 #include "src/adapters/http/session.hpp"
+#include "src/ports/task_group.hpp"
 
 namespace pawl::http {
 
@@ -72,6 +73,8 @@ class SessionGroup {
   void drain();
   // Ends every connection, answered or not.
   void close_all();
+  // Returns when no session is left.
+  Task<void> ended() { return tasks_.wait(); }
 
  private:
   // In this order: a session goes before its slot. Who waits for the slots takes down what a
@@ -85,6 +88,7 @@ class SessionGroup {
   const SessionLimits limits_;
   std::list<Session*> sessions_;
   bool draining_ = false;
+  TaskGroup tasks_;
 };
 
 // One listening socket that deals its connections out to the groups in turn.

@@ -44,7 +44,7 @@ TEST(Locks, OneLockedRowDoesNotStopTheOthersOfItsBatch) {
 TEST(Locks, TransactionalRowsHaveALaneOfTheirOwn) {
   const std::string url = migrated_url(shared_server());
   Options options = patient();
-  options.writers = 1;
+  options.stands_by = false;
   const auto store = open_store(url, options);
   Record row = held("transactional-key-1");
   row.policy.transactional = true;
@@ -105,6 +105,30 @@ TEST(Locks, TheNextBatchGoesAroundOneThatIsHeldUp) {
   }
   EXPECT_TRUE(went_around);
   service("ROLLBACK");
+}
+
+// One that writes, one for transactional rows that stands by for it, one that reads and scans.
+TEST(Locks, AStoreNeedsThreeConnections) {
+  const std::string url = migrated_url(shared_server());
+  const auto store = open_store(url);
+  const Record row = held("held-up-key-002");
+  Record transactional = held("transactional-key-2");
+  transactional.policy.transactional = true;
+  ASSERT_TRUE(run(store->insert_or_read_one(row))->mine);
+  ASSERT_TRUE(run(store->insert_or_read_one(transactional))->mine);
+  ASSERT_TRUE(run(store->find(row.scope, row.key))->has_value());
+  ASSERT_TRUE(run(store->lapsed({wall_clock(), 500})).has_value());
+  ASSERT_TRUE(run(store->past_retention({wall_clock(), 500})).has_value());
+  Sql service(url);
+  service("BEGIN");
+  service("UPDATE pawl.keys SET attempt = attempt");
+  EXPECT_EQ(run(store->replace_one({completed(row), guard_of(row), {}})).error(),
+            StoreError::contended);
+  service("ROLLBACK");
+  Sql observer(url);
+  EXPECT_EQ(observer("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pawl'"
+                     " AND datname = current_database()"),
+            "3");
 }
 
 TEST(Rows, OneThatCannotBeUnderstoodIsUnreadableAlone) {

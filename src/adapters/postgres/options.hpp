@@ -16,10 +16,10 @@ struct Options {
   // How long an operation may wait for its turn, and then how long for the server's answer.
   std::chrono::milliseconds operation_timeout{2000};
   std::chrono::seconds connect_timeout{3};  // per host; one in the connection string wins
-  // Connections that write. The first does all the work, for the more operations share a commit,
-  // the more of them fit into a second; the others stand by, should a row that somebody holds, or a
-  // connection that broke, keep it from going on.
-  std::size_t writers = 2;
+  // One connection does all the writing, for the more operations share a commit, the more of them
+  // fit into a second. The one of transactional routes stands by, should a row that somebody holds,
+  // or a connection that broke, keep the first from going on.
+  bool stands_by = true;
   std::size_t batch_rows_max = 128;
   std::size_t batch_bytes_max = std::size_t{4} << 20;
   std::size_t queued_rows_max = 100'000;  // beyond: unavailable at once

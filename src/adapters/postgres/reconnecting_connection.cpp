@@ -4,6 +4,7 @@
 #include <array>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include "src/adapters/postgres/ask.hpp"
@@ -106,6 +107,15 @@ Task<Expected<Established, std::string>> establish_there(std::string url, Option
   co_return establish(url, options);
 }
 
+// To resolve a name and to connect may block for seconds: on a thread that lives for as long.
+Task<Expected<Established, std::string>> establish_elsewhere(std::string url, Options options) {
+  net::thread_pool thread(1);
+  Task<Expected<Established, std::string>> task =
+      run_on(thread.get_executor(), establish_there(std::move(url), options));
+  Expected<Established, std::string> established = co_await std::move(task);
+  co_return established;
+}
+
 }  // namespace
 
 Expected<Established, std::string> establish(const std::string& url, const Options& options,
@@ -174,9 +184,8 @@ std::chrono::milliseconds ReconnectingConnection::pause() {
 
 // Goes on by itself: whoever asked may have stopped waiting.
 Task<void> ReconnectingConnection::connect() {
-  Task<Expected<Established, std::string>> task =
-      run_on(context_.connector.get_executor(), establish_there(context_.url, context_.options));
-  Expected<Established, std::string> established = co_await std::move(task);
+  Expected<Established, std::string> established =
+      co_await establish_elsewhere(context_.url, context_.options);
   if (established) {
     connection_ = std::make_shared<Connection>(context_.executor, std::move(*established),
                                                context_.statements);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -42,7 +41,6 @@ class Health {
 // What all links of a store share.
 struct LinkContext {
   boost::asio::any_io_executor executor;
-  boost::asio::thread_pool& connector;  // where blocking calls may block
   const std::string& url;
   const Options& options;
   const Statements& statements;

@@ -12,32 +12,33 @@ namespace net = boost::asio;
 
 }  // namespace
 
-Task<void> Turn::take() {
+Task<void> Turn::take(Urgency urgency) {
   if (!taken_) {
     taken_ = true;
     co_return;
   }
   const auto mine = std::make_shared<net::steady_timer>(executor_, Deadline::max());
-  waiting_.push_back(mine);
+  (urgency == Urgency::request ? requests_ : background_).push_back(mine);
   co_await mine->async_wait(net::as_tuple(net::use_awaitable));  // ended by give(): it is ours now
 }
 
 void Turn::give() {
-  if (waiting_.empty()) {
+  Waiting& waiting = requests_.empty() ? background_ : requests_;
+  if (waiting.empty()) {
     taken_ = false;
     return;
   }
   // Expired rather than cancelled: a waiter that has not begun to wait yet must not miss it.
-  waiting_.front()->expires_at(Deadline::min());
-  waiting_.pop_front();
+  waiting.front()->expires_at(Deadline::min());
+  waiting.pop_front();
 }
 
 Session::Session(const LinkContext& context)
     : context_(context), link_(context), turn_(context.executor) {}
 
-Task<Session::Reply> Session::exchange(std::vector<Query> queries) {
+Task<Session::Reply> Session::exchange(std::vector<Query> queries, Urgency urgency) {
   const Deadline deadline = std::chrono::steady_clock::now() + context_.options.operation_timeout;
-  co_await turn_.take();
+  co_await turn_.take(urgency);
   Reply reply = co_await in_turn(std::move(queries), deadline);
   turn_.give();
   co_return reply;

@@ -10,16 +10,21 @@
 
 namespace pawl::postgres {
 
-// First come, first served.
+// A request of a client waits for one of them; background work does not.
+enum class Urgency { request, background };
+
+// First come, first served, requests before background work.
 class Turn {
  public:
   explicit Turn(boost::asio::any_io_executor executor) : executor_(std::move(executor)) {}
-  Task<void> take();
+  Task<void> take(Urgency urgency);
   void give();
 
  private:
   boost::asio::any_io_executor executor_;
-  std::deque<std::shared_ptr<boost::asio::steady_timer>> waiting_;
+  using Waiting = std::deque<std::shared_ptr<boost::asio::steady_timer>>;
+  Waiting requests_;
+  Waiting background_;
   bool taken_ = false;
 };
 
@@ -29,7 +34,7 @@ class Session {
 
   using Reply = Expected<std::vector<Rows>, Failure>;
   // One transaction, when it is this caller's turn; waiting for that counts.
-  Task<Reply> exchange(std::vector<Query> queries);
+  Task<Reply> exchange(std::vector<Query> queries, Urgency urgency = Urgency::background);
   void stop() { link_.stop(); }
   [[nodiscard]] const Options& options() const { return context_.options; }
 

@@ -39,25 +39,21 @@ PostgresStore::StoreLoop::StoreLoop(std::string url, Options options, bool distr
       options_(options),
       statements_(distributed),
       keep_running_(context_.get_executor()),
-      connector_(options.writers + 3),
       chance_(std::random_device{}()),
-      links_{context_.get_executor(), connector_, url_, options_, statements_, health_, chance_},
+      links_{context_.get_executor(), url_, options_, statements_, health_, chance_},
       late_(context_),
       general_(options_, busy_),
       transactional_(options_, busy_),
       reader_(links_),
-      background_(links_),
-      passes_(background_),
+      passes_(reader_),
       reading_(context_.get_executor()) {
   const auto released = [this] { wake_lanes(); };
-  for (std::size_t i = 0; i < std::max<std::size_t>(options_.writers, 1); ++i) {
-    const WriterConnection* before = lanes_.empty() ? nullptr : lanes_.back().get();
-    lanes_.push_back(
-        std::make_unique<WriterConnection>(links_, general_, busy_, finished_, released, before));
-  }
-  // A service's open transaction holds its row; others must not wait behind it.
   lanes_.push_back(
-      std::make_unique<WriterConnection>(links_, transactional_, busy_, finished_, released));
+      std::make_unique<WriterConnection>(links_, general_, busy_, finished_, released));
+  // A service's open transaction holds its row; others must not wait behind it.
+  const WriterConnection* first = options_.stands_by ? lanes_.front().get() : nullptr;
+  lanes_.push_back(std::make_unique<WriterConnection>(links_, transactional_, busy_, finished_,
+                                                      released, first));
   for (const auto& lane : lanes_) net::co_spawn(context_, lane->run(), lane_ended);
   net::co_spawn(context_, give_up_late(), lane_ended);
   thread_ = std::thread([this] { context_.run(); });
@@ -67,13 +63,11 @@ PostgresStore::StoreLoop::~StoreLoop() {
   net::post(context_, [this] {
     for (const auto& lane : lanes_) lane->stop();
     reader_.stop();
-    background_.stop();
     stopped_ = true;
     late_.cancel();
     keep_running_.reset();
   });
   thread_.join();
-  connector_.join();
 }
 
 WriteQueue& PostgresStore::StoreLoop::queue_for(const Write& write) {
@@ -202,7 +196,7 @@ Task<StoreResult<std::optional<Record>>> PostgresStore::StoreLoop::find(Scope sc
   read->scope = std::move(scope);
   read->key = std::move(key);
   reads_.push_back(read);
-  co_await reading_.take();
+  co_await reading_.take(Urgency::request);
   // Whoever's turn it is reads for all who wait; often that is done already.
   if (!read->result) co_await read_all();
   reading_.give();
@@ -220,7 +214,7 @@ Task<void> PostgresStore::StoreLoop::read_all() {
   }
   std::vector<Query> queries;
   queries.push_back(find_query(keys));
-  const Session::Reply reply = co_await reader_.exchange(std::move(queries));
+  const Session::Reply reply = co_await reader_.exchange(std::move(queries), Urgency::request);
   Found found;
   if (reply) found = read_records(reply->at(1));
   for (const auto& read : waiting) {
@@ -241,7 +235,7 @@ Task<void> PostgresStore::StoreLoop::read_all() {
 
 Task<StoreResult<StoreClock>> PostgresStore::StoreLoop::time() {
   std::vector<Query> nothing;
-  const Session::Reply reply = co_await reader_.exchange(std::move(nothing));
+  const Session::Reply reply = co_await reader_.exchange(std::move(nothing), Urgency::request);
   if (!reply) co_return StoreResult<StoreClock>(Unexpected{StoreError::unavailable});
   co_return store_clock(*reply);
 }
@@ -252,7 +246,7 @@ Task<StoreResult<std::size_t>> PostgresStore::StoreLoop::count_active(Scope scop
               {text_parameter(scope.text), int64_parameter(static_cast<std::int64_t>(up_to))}};
   std::vector<Query> queries;
   queries.push_back(std::move(query));
-  const Session::Reply reply = co_await reader_.exchange(std::move(queries));
+  const Session::Reply reply = co_await reader_.exchange(std::move(queries), Urgency::request);
   if (!reply) co_return StoreResult<std::size_t>(Unexpected{StoreError::unavailable});
   const std::optional<std::int64_t> count = read_int64(reply->at(1).text(0, 0));
   co_return static_cast<std::size_t>(count.value_or(0));
@@ -261,7 +255,7 @@ Task<StoreResult<std::size_t>> PostgresStore::StoreLoop::count_active(Scope scop
 Task<StoreResult<Done>> PostgresStore::StoreLoop::keep_evidence(LateEvidence evidence) {
   std::vector<Query> queries;
   queries.push_back(evidence_query(evidence));
-  const Session::Reply reply = co_await background_.exchange(std::move(queries));
+  const Session::Reply reply = co_await reader_.exchange(std::move(queries));
   if (!reply) co_return StoreResult<Done>(Unexpected{store_error(reply.error())});
   co_return Done{};
 }

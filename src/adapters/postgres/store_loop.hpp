@@ -4,7 +4,6 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <mutex>
 #include <thread>
 
@@ -56,7 +55,6 @@ class PostgresStore::StoreLoop {
   const Statements statements_;
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> keep_running_;
-  boost::asio::thread_pool connector_;  // a thread per connection: one may block for seconds
   Health health_;
   std::mt19937_64 chance_;
   const LinkContext links_;
@@ -71,7 +69,6 @@ class PostgresStore::StoreLoop {
   WriteQueue transactional_;
   std::vector<std::unique_ptr<WriterConnection>> lanes_;
   Session reader_;
-  Session background_;
   Passes passes_;
   std::vector<std::shared_ptr<Read>> reads_;
   Turn reading_;

@@ -51,20 +51,31 @@ bool WriterConnection::stuck() const {
   return nowhere_since_ && std::chrono::steady_clock::now() - *nowhere_since_ >= stuck_after;
 }
 
-bool WriterConnection::has_turn() const {
-  return !queue_.empty() && (stands_by_for_ == nullptr || stands_by_for_->stuck());
+WriteQueue* WriterConnection::next_queue() const {
+  if (!queue_.empty()) return &queue_;
+  const bool helps = stands_by_for_ != nullptr && stands_by_for_->stuck();
+  return helps && !stands_by_for_->queue_.empty() ? &stands_by_for_->queue_ : nullptr;
 }
 
-// A lane that stands by looks again by itself: nobody tells it that nothing happens.
+Writes WriterConnection::take() {
+  taken_from_ = &queue_;
+  Writes batch = queue_.take();
+  const bool helps = stands_by_for_ != nullptr && stands_by_for_->stuck();
+  if (!batch.empty() || !helps) return batch;
+  taken_from_ = &stands_by_for_->queue_;
+  return taken_from_->take();
+}
+
+// A lane that stands by polls: nobody tells it that nothing happens.
 Task<void> WriterConnection::rest() {
-  const bool watching = stands_by_for_ != nullptr && !queue_.empty();
+  const bool watching = stands_by_for_ != nullptr && !stands_by_for_->queue_.empty();
   idle_.expires_at(watching ? std::chrono::steady_clock::now() + stuck_after : Deadline::max());
   co_await idle_.async_wait(quietly);
 }
 
 Task<void> WriterConnection::run() {
   while (!stopped_) {
-    if (!has_turn()) {
+    if (next_queue() == nullptr) {
       co_await rest();
       continue;
     }
@@ -74,7 +85,7 @@ Task<void> WriterConnection::run() {
     if (!connection) continue;
     co_await gather();
     if (stopped_) break;
-    Writes batch = queue_.take();
+    Writes batch = take();
     nowhere_since_.reset();
     if (batch.empty()) {  // all that waits is about keys that another lane has on its way
       co_await rest();
@@ -98,7 +109,8 @@ Task<void> WriterConnection::run() {
 // nor does one that comes later.
 Task<void> WriterConnection::gather() {
   if (rows_before_ < 2) co_return;
-  while (!stopped_ && queue_.size() < rows_before_ &&
+  const WriteQueue* const queue = next_queue();
+  while (!stopped_ && queue != nullptr && queue->size() < rows_before_ &&
          std::chrono::steady_clock::now() < gather_until_) {
     idle_.expires_at(gather_until_);
     co_await idle_.async_wait(quietly);
@@ -181,14 +193,14 @@ Task<void> WriterConnection::clear_up(Connection& connection, Writes unclear) {
 void WriterConnection::go_again(const Writes& writes) {
   for (const auto& write : writes) {
     if (write->kind != WriteKind::insert) write->kind = WriteKind::replace_all;
-    queue_.put_back(write);
+    taken_from_->put_back(write);
   }
 }
 
 void WriterConnection::fail(const Writes& batch, const Failure& failure, Writes& split) {
   switch (failure.kind) {
     case Failure::Kind::not_sent:
-      for (const auto& write : batch) queue_.put_back(write);
+      for (const auto& write : batch) taken_from_->put_back(write);
       return;
     case Failure::Kind::broken:
       context_.health.bad("PostgreSQL: " + failure.message);

@@ -16,7 +16,7 @@ namespace pawl::postgres {
 class WriterConnection {
  public:
   // `released` is called whenever keys are free again: another lane may have waited for them.
-  // A lane that stands by for another one takes work only while that one gets nowhere.
+  // A lane that stands by for another one takes that one's work too while it gets nowhere.
   WriterConnection(const LinkContext& context, WriteQueue& queue, BusyKeys& busy,
                    Finished& finished, std::function<void()> released,
                    const WriterConnection* stands_by_for = nullptr);
@@ -28,7 +28,10 @@ class WriterConnection {
 
  private:
   [[nodiscard]] bool stuck() const;
-  [[nodiscard]] bool has_turn() const;
+  // The queue that it is its turn to work off; null: none.
+  [[nodiscard]] WriteQueue* next_queue() const;
+  // Takes from its own queue, or from the one that it stands by for.
+  Writes take();
   Task<void> rest();
   Task<void> gather();
   Task<void> write(Writes batch);
@@ -41,6 +44,7 @@ class WriterConnection {
 
   LinkContext context_;
   WriteQueue& queue_;
+  WriteQueue* taken_from_ = nullptr;  // the batch under way
   BusyKeys& busy_;
   Finished& finished_;
   std::function<void()> released_;
