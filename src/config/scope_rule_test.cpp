@@ -1,15 +1,12 @@
-#include "src/gateway/scope_rule.hpp"
+#include "src/config/scope_rule.hpp"
 
 #include <gtest/gtest.h>
 
-namespace pawl::gateway {
+namespace pawl::config {
 namespace {
 
-using config::Config;
-using config::KeyScope;
-
 void add_route(Config& config, const std::string& name, const std::string& path, KeyScope scope) {
-  config::Route route;
+  Route route;
   route.method = "POST";
   route.path = path;
   route.match = "POST " + path;
@@ -44,10 +41,10 @@ TEST(ScopeRule, TheSameConfigurationContradictsNothing) {
 
 TEST(ScopeRule, AnotherWayToKnowTheCallerIsRefused) {
   Config other;
-  other.caller.from = config::CallerFrom::api_key;
+  other.caller.from = CallerFrom::api_key;
   EXPECT_EQ(contradiction(scope_rule({}), scope_rule(other)), "from was single and is now api-key");
   Config one;
-  one.caller.from = config::CallerFrom::single;
+  one.caller.from = CallerFrom::single;
   EXPECT_EQ(contradiction(scope_rule({}), scope_rule(one)), std::nullopt)
       << "the scope is the same";
 }
@@ -81,7 +78,7 @@ TEST(ScopeRule, ARouteThatMakesNoKeysContradictsNothing) {
 
 TEST(ScopeRule, AnApiKeyMayGoButNotBecomeAnotherCallers) {
   Config two;
-  two.caller.from = config::CallerFrom::api_key;
+  two.caller.from = CallerFrom::api_key;
   two.caller.api_keys = {{"acme", std::string(64, 'a')}, {"globex", std::string(64, 'b')}};
   Config one = two;
   one.caller.api_keys.pop_back();
@@ -137,45 +134,5 @@ std::optional<std::string> lost(const Config& before, const Config& after, const
   return moved.possible() ? moved.lost(scope, "POST", path) : std::nullopt;
 }
 
-TEST(ScopeRule, ANewRouteThatTakesAnothersRequestsMakesTheirKeysNew) {
-  const Config free;
-  const Config bound = with_route("payments", KeyScope::caller_route);
-  EXPECT_EQ(lost(free, bound, "caller:default"),
-            "keys of POST /payments were bound to the caller alone and would now be bound to route "
-            "payments");
-  EXPECT_EQ(lost(free, bound, "caller:default", "/orders"), std::nullopt);
-  EXPECT_EQ(lost(free, bound, "api:default"), std::nullopt);
-  Config in_front = bound;
-  in_front.routes.clear();
-  add_route(in_front, "all", "/*", KeyScope::caller_route);
-  add_route(in_front, "payments", "/payments", KeyScope::caller_route);
-  EXPECT_EQ(lost(bound, in_front, "caller:default|route:payments"),
-            "keys of POST /payments were bound to route payments and would now be bound to route "
-            "all");
-}
-
-TEST(ScopeRule, AnEditedMatchMakesTheKeysNewOfWhatItNoLongerTakes) {
-  const Config before = with_route("payments", KeyScope::caller_route, "/*");
-  const Config after = with_route("payments", KeyScope::caller_route, "/v2/*");
-  EXPECT_NE(lost(before, after, "caller:a|route:payments"), std::nullopt);
-  EXPECT_EQ(lost(before, after, "caller:a|route:payments", "/v2/payments"), std::nullopt);
-  EXPECT_EQ(lost(before, after, "caller:a|route:older"), std::nullopt)
-      << "no retry found it before either";
-}
-
-TEST(ScopeRule, WhereKeysBelongToCallersAloneNobodyNeedLook) {
-  const Config some = with_route("payments", KeyScope::caller);
-  EXPECT_FALSE(Moved(scope_rule({}), some).possible());
-  EXPECT_FALSE(Moved("from=single\ndefault=caller\nroute payments=caller\n", some).possible());
-}
-
-TEST(ScopeRule, AnOlderVersionsRuleDoesNotSayWhatItsRoutesTook) {
-  const Config after = with_route("payments", KeyScope::caller_route, "/v2/*");
-  const Moved moved("from=single\ndefault=caller\nroute payments=caller+route\n", after);
-  ASSERT_TRUE(moved.possible());
-  EXPECT_NE(moved.lost("caller:a|route:payments", "POST", "/payments"), std::nullopt);
-  EXPECT_EQ(moved.lost("caller:a|route:payments", "POST", "/v2/payments"), std::nullopt);
-}
-
 }  // namespace
-}  // namespace pawl::gateway
+}  // namespace pawl::config

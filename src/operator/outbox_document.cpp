@@ -1,4 +1,4 @@
-#include "cmd/pawl/outbox_text.hpp"
+#include "src/operator/outbox_document.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include "pawl/types/json.hpp"
 #include "src/core/printable.hpp"
 
-namespace pawl::cmd {
+namespace pawl {
 namespace {
 
 std::string iso(Instant at) {
@@ -31,17 +31,17 @@ std::string age(Duration passed) {
   return std::to_string(seconds / 86'400) + "d";
 }
 
-std::string status_of(const OutboxRow& row) {
+std::string status_name(const OutboxRow& row) {
   return row.discarded_at ? "discarded" : std::string(to_text(row.status));
 }
 
-std::string in_doubt(const OutboxRow& row) {
+std::string effect_of(const OutboxRow& row) {
   if (row.status == OutboxStatus::done) return "it happened";
   if (!row.first_sent_at) return "it has not happened";
   return "it may have happened: first sent at " + iso(*row.first_sent_at);
 }
 
-std::string next_step(const OutboxRow& row, Instant now) {
+std::string next_of(const OutboxRow& row, Instant now) {
   if (row.discarded_at) return "nothing: an operator has discarded it";
   const bool held = row.locked_until && now < *row.locked_until;
   switch (row.status) {
@@ -73,11 +73,11 @@ void field(std::string& out, std::string_view name, const std::string& value) {
 
 }  // namespace
 
-std::string list_text(const std::vector<OutboxRow>& rows, Instant now) {
+std::string outbox_list(const std::vector<OutboxRow>& rows, Instant now) {
   if (rows.empty()) return "no rows\n";
   std::string out;
   for (const OutboxRow& row : rows) {
-    out.append(printable(row.id)).append("  ").append(status_of(row)).append("  ");
+    out.append(printable(row.id)).append("  ").append(status_name(row)).append("  ");
     out.append(printable(row.destination))
         .append("  attempts=")
         .append(std::to_string(row.attempt));
@@ -88,16 +88,16 @@ std::string list_text(const std::vector<OutboxRow>& rows, Instant now) {
   return out;
 }
 
-std::string list_json(const std::vector<OutboxRow>& rows) {
+std::string outbox_list_json(const std::vector<OutboxRow>& rows) {
   std::string out = "{\"rows\":[";
   for (const OutboxRow& row : rows) {
     if (&row != &rows.front()) out += ',';
-    out += row_json(row);
+    out += outbox_row_json(row);
   }
   return out + "]}";
 }
 
-std::string row_text(const OutboxRow& row, Instant now) {
+std::string outbox_row(const OutboxRow& row, Instant now) {
   std::string names;
   for (const Header& header : row.headers) {
     names.append(names.empty() ? "" : ", ").append(header.name);
@@ -110,19 +110,19 @@ std::string row_text(const OutboxRow& row, Instant now) {
   field(out, "derived key", row.derived_key);
   field(out, "request", row.method + " " + row.path);
   field(out, "headers", names);
-  field(out, "status", status_of(row));
+  field(out, "status", status_name(row));
   field(out, "attempts", std::to_string(row.attempt));
-  field(out, "effect", in_doubt(row));
+  field(out, "effect", effect_of(row));
   field(out, "answer", row.response_code ? std::to_string(*row.response_code) : "");
   field(out, "provider id", row.provider_id);
   field(out, "last error", row.last_error);
   field(out, "enqueued", iso(row.created_at));
   field(out, "done", row.done_at ? iso(*row.done_at) : "");
-  field(out, "next", next_step(row, now));
+  field(out, "next", next_of(row, now));
   return out;
 }
 
-std::string row_json(const OutboxRow& row) {
+std::string outbox_row_json(const OutboxRow& row) {
   const auto time = [](std::optional<Instant> at) {
     return at ? json::quote(iso(*at)) : std::string("null");
   };
@@ -150,4 +150,4 @@ std::string row_json(const OutboxRow& row) {
   return printable_json(out + "}");
 }
 
-}  // namespace pawl::cmd
+}  // namespace pawl

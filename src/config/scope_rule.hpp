@@ -10,9 +10,8 @@
 #include <string_view>
 
 #include "src/config/config.hpp"
-#include "src/gateway/routes.hpp"
 
-namespace pawl::gateway {
+namespace pawl::config {
 
 // What the store keeps it under, and what it keeps of the rules before it.
 inline constexpr const char* scope_rule_fact = "scope_rule";
@@ -20,7 +19,7 @@ inline constexpr const char* scope_rule_history_fact = "scope_rule_history";
 
 // One line per fact: whom the caller is known by, which routes bind keys to themselves, what each
 // route takes, and for how long keys live that were made under it.
-std::string scope_rule(const config::Config& config);
+std::string scope_rule(const Config& config);
 
 // Nothing, or which fact of `stored` the new rule contradicts: under the new one, keys that were
 // made by it would be new. A route that binds keys to itself may not go; a route that passes
@@ -41,26 +40,13 @@ std::string history_after(std::string_view history, std::string_view stored, std
 std::optional<Duration> longest_life(std::string_view stored, std::string_view history,
                                      std::int64_t now);
 
-// What facts alone do not say: where routes come, go or take something else, a request may be
-// another route's, and its key then another key. The keys that are there tell.
-class Moved {
- public:
-  Moved(std::string_view stored, const config::Config& now);
-  Moved(const Moved&) = delete;
-  Moved& operator=(const Moved&) = delete;
+// The routes of a stored rule, with the scopes of their keys and nothing else of their policies;
+// nothing where it is of a time when rules did not say.
+std::optional<Config> routes_in_rule(std::string_view rule);
+// Whether any of its keys is bound to a route.
+bool rule_binds_to_routes(std::string_view rule);
 
-  // Can it be at all? No: nobody need look.
-  [[nodiscard]] bool possible() const { return possible_; }
-  // Which key would be new, of a record in the store; nothing where a retry would find it, or would
-  // not have found it under `stored` either.
-  [[nodiscard]] std::optional<std::string> lost(std::string_view scope, std::string_view method,
-                                                std::string_view path) const;
+// Whether requests under it have keys that are kept.
+bool makes_keys(const RoutePolicy& policy);
 
- private:
-  Routes now_;
-  std::optional<config::Config> stored_;  // nothing: it is of a time when it did not say
-  std::optional<Routes> before_;
-  bool possible_ = false;
-};
-
-}  // namespace pawl::gateway
+}  // namespace pawl::config

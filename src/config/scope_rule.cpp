@@ -1,13 +1,12 @@
-#include "src/gateway/scope_rule.hpp"
+#include "src/config/scope_rule.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <map>
 
 #include "src/core/sha256.hpp"
-#include "src/gateway/callers.hpp"
 
-namespace pawl::gateway {
+namespace pawl::config {
 namespace {
 
 using Facts = std::map<std::string, std::string, std::less<>>;
@@ -49,16 +48,12 @@ std::string joined(std::string_view opening, std::string_view rest) {
   return std::string(opening).append(rest);
 }
 
-bool makes_keys(const config::RoutePolicy& policy) {
-  return policy.key != KeyRequirement::off && policy.mode != Mode::observe;
-}
-
-bool makes_keys(const config::Route& route) {
+bool route_makes_keys(const Route& route) {
   const bool method = route.method == "*" || route.method == "POST" || route.method == "PATCH";
   return method && makes_keys(route.policy);
 }
 
-std::int64_t life_of(const config::RoutePolicy& policy) {
+std::int64_t life_of(const RoutePolicy& policy) {
   Duration life = policy.retention;
   if (policy.expired == WhenExpired::tombstone) life += policy.tombstone_for;
   return std::chrono::ceil<std::chrono::seconds>(life).count();
@@ -93,7 +88,7 @@ std::optional<std::string> why_not(const std::string& name, const std::string& v
   // Nobody can use a key of a caller who is gone; and by whose route a request goes is nothing to
   // its key where keys belong to the caller alone.
   if (name.starts_with(api_key_opening)) return std::nullopt;
-  if (is_route && value == to_text(config::KeyScope::caller)) return std::nullopt;
+  if (is_route && value == to_text(KeyScope::caller)) return std::nullopt;
   return name + " was " + value + " and is gone";
 }
 
@@ -130,7 +125,7 @@ void put(History& history, const std::string& name, const Past& past) {
   }
 }
 
-std::string match_line(std::size_t index, const config::Route& route) {
+std::string match_line(std::size_t index, const Route& route) {
   const std::string digits = std::to_string(index);
   std::string name(match_opening);
   name.append(5 - std::min<std::size_t>(digits.size(), 5), '0').append(digits);
@@ -142,21 +137,20 @@ std::string match_line(std::size_t index, const config::Route& route) {
       .append(route.name);
 }
 
-std::optional<config::KeyScope> scope_in(const Facts& facts, std::string_view route) {
+std::optional<KeyScope> scope_in(const Facts& facts, std::string_view route) {
   auto found = facts.find(joined(route_opening, route));
   if (found == facts.end()) found = facts.find(joined(unguarded_opening, route));
   if (found == facts.end()) return std::nullopt;
-  return from_text<config::KeyScope>(found->second);
+  return from_text<KeyScope>(found->second);
 }
 
 // The routes of a rule; nothing where it has none to tell.
-std::optional<config::Config> routes_in(const Facts& facts) {
-  config::Config config;
+std::optional<Config> routes_among(const Facts& facts) {
+  Config config;
   auto found = facts.find(fallback);
   if (found == facts.end()) found = facts.find(joined(unguarded_opening, fallback));
   if (found != facts.end()) {
-    config.policy.key_scope =
-        from_text<config::KeyScope>(found->second).value_or(config::KeyScope::caller);
+    config.policy.key_scope = from_text<KeyScope>(found->second).value_or(KeyScope::caller);
   }
   bool names_routes = false;
   for (const auto& [name, value] : facts) {
@@ -170,62 +164,43 @@ std::optional<config::Config> routes_in(const Facts& facts) {
       return std::string(text);
     };
     word();  // its place in the file
-    config::Route route;
+    Route route;
     route.method = word();
     route.path = word();
     route.name = rest;
-    route.policy.key_scope = scope_in(facts, route.name).value_or(config::KeyScope::caller);
+    route.policy.key_scope = scope_in(facts, route.name).value_or(KeyScope::caller);
     config.routes.push_back(std::move(route));
   }
   if (config.routes.empty() && names_routes) return std::nullopt;
   return config;
 }
 
-bool binds_to_routes(const config::Config& config) {
-  return config.policy.key_scope == config::KeyScope::caller_route ||
-         std::ranges::any_of(config.routes, [](const config::Route& route) {
-           return route.policy.key_scope == config::KeyScope::caller_route;
-         });
-}
-
-// What stands behind the caller in the scope of a route's requests.
-std::string suffix_of(const config::Route& route) {
-  static const std::size_t caller_bytes = scope_of("c", config::Route{}).text.size();
-  return scope_of("c", route).text.substr(caller_bytes);
-}
-
-std::string in_words(std::string_view suffix) {
-  constexpr std::string_view opening = "|route:";
-  if (suffix.empty()) return "the caller alone";
-  return "route " + std::string(suffix.substr(std::min(opening.size(), suffix.size())));
-}
-
 }  // namespace
 
-std::string scope_rule(const config::Config& config) {
-  const config::Caller& caller = config.caller;
-  const config::CallerFrom from = caller.from.value_or(config::CallerFrom::single);
+std::string scope_rule(const Config& config) {
+  const Caller& caller = config.caller;
+  const CallerFrom from = caller.from.value_or(CallerFrom::single);
   std::string rule;
   add(rule, "from", to_text(from));
-  if (from == config::CallerFrom::jwt) {
+  if (from == CallerFrom::jwt) {
     std::string claims;
     for (const std::string& claim : caller.tenant_claim) claims.append(claim).append(" ");
     add(rule, "tenant_claim", claims);
   }
-  if (from == config::CallerFrom::header) add(rule, "header", caller.header);
-  if (from == config::CallerFrom::subrequest) add(rule, "scope_header", caller.scope_header);
+  if (from == CallerFrom::header) add(rule, "header", caller.header);
+  if (from == CallerFrom::subrequest) add(rule, "scope_header", caller.scope_header);
   add(rule, makes_keys(config.policy) ? std::string(fallback) : joined(unguarded_opening, fallback),
       to_text(config.policy.key_scope));
   std::int64_t life = std::max(life_of(config.policy), life_of(config.key_api.policy));
   for (std::size_t i = 0; i < config.routes.size(); ++i) {
-    const config::Route& route = config.routes[i];
-    add(rule, joined(makes_keys(route) ? route_opening : unguarded_opening, route.name),
+    const Route& route = config.routes[i];
+    add(rule, joined(route_makes_keys(route) ? route_opening : unguarded_opening, route.name),
         to_text(route.policy.key_scope));
     add(rule, match_line(i, route), "");
     life = std::max(life, life_of(route.policy));
   }
   // Not the key's own digest: the store is read by more people than the configuration.
-  for (const config::ApiKey& key : caller.api_keys) {
+  for (const ApiKey& key : caller.api_keys) {
     constexpr std::size_t enough = 16;
     add(rule, joined(api_key_opening, hex(sha256("scope rule " + key.sha256)).substr(0, enough)),
         key.scope);
@@ -294,26 +269,16 @@ std::optional<Duration> longest_life(std::string_view stored, std::string_view h
   return std::chrono::seconds(life);
 }
 
-Moved::Moved(std::string_view stored, const config::Config& now)
-    : now_(now), stored_(routes_in(facts_of(stored))) {
-  if (stored_) before_.emplace(*stored_);
-  const bool did_bind = std::ranges::any_of(facts_of(stored), [](const auto& fact) {
-    return fact.second == to_text(config::KeyScope::caller_route);
+bool makes_keys(const RoutePolicy& policy) {
+  return policy.key != KeyRequirement::off && policy.mode != Mode::observe;
+}
+
+std::optional<Config> routes_in_rule(std::string_view rule) { return routes_among(facts_of(rule)); }
+
+bool rule_binds_to_routes(std::string_view rule) {
+  return std::ranges::any_of(facts_of(rule), [](const auto& fact) {
+    return fact.second == to_text(KeyScope::caller_route);
   });
-  possible_ = binds_to_routes(now) || did_bind;
 }
 
-std::optional<std::string> Moved::lost(std::string_view scope, std::string_view method,
-                                       std::string_view path) const {
-  if (!scope.starts_with("caller:")) return std::nullopt;  // the key API's, or a program's own
-  const std::string_view suffix = scope.substr(std::min(scope.find('|'), scope.size()));
-  const config::Route& route = now_.find(method, path).route;
-  if (!makes_keys(route.policy)) return std::nullopt;
-  const std::string next = suffix_of(route);
-  if (next == suffix) return std::nullopt;
-  if (before_ && suffix_of(before_->find(method, path).route) != suffix) return std::nullopt;
-  return "keys of " + std::string(method) + " " + std::string(path) + " were bound to " +
-         in_words(suffix) + " and would now be bound to " + in_words(next);
-}
-
-}  // namespace pawl::gateway
+}  // namespace pawl::config
