@@ -23,6 +23,8 @@ std::string why_not_purged(const Record& record, bool forget_answer) {
   return "its state does not allow it";
 }
 
+Unexpected<Refusal> not_purged(const std::string& why) { return refused("not purged: " + why); }
+
 const char* name_of(DeadLetterAction action) {
   return action == DeadLetterAction::retry ? "retry" : "discard";
 }
@@ -44,16 +46,16 @@ Task<OrRefusal<Done>> purge_key(KeyPorts ports, PurgeOrder order) {
   if (const auto wrong = check_reason(order.by.reason)) co_return Unexpected{*wrong};
   const OrRefusal<std::optional<Record>> found = co_await find_record(ports.store, order.name);
   if (!found) co_return Unexpected{found.error()};
-  if (!*found) co_return refused(std::string("not purged: ") + no_such_record);
+  if (!*found) co_return not_purged(no_such_record);
   const Record& record = **found;
   const std::string why = why_not_purged(record, order.forget_answer);
-  if (!why.empty()) co_return refused("not purged: " + why);
+  if (!why.empty()) co_return not_purged(why);
   const AuditEntry audit = audit_of(order.by, "purge");
   const Guard expected = guard_of(record);
   const StoreResult<bool> purged =
       co_await ports.directory.purge(record.scope, record.key, expected, audit);
   if (!purged) co_return port_failed(ports.directory, purged.error());
-  if (!*purged) co_return refused(std::string("not purged: ") + lost_race);
+  if (!*purged) co_return not_purged(lost_race);
   co_return Done{};
 }
 
