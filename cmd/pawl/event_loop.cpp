@@ -39,7 +39,7 @@ EngineOptions engine_options(const gateway::NodeServices& shared) {
 }  // namespace
 
 EventLoop::EventLoop(const config::Config& config, gateway::NodeServices& shared, Store& inner,
-                     prom::PrometheusMetrics& metrics, gateway::CaseDesk& desk)
+                     prom::PrometheusMetrics& metrics, ReconciliationStore& cases)
     : pool(address_of(config.upstream), deadlines),
       others(address_of(config.upstream), deadlines),
       store(inner, clock, metrics, shared.cache),
@@ -47,7 +47,7 @@ EventLoop::EventLoop(const config::Config& config, gateway::NodeServices& shared
       gateway(shared, engine, store, pool, others, clock, entropy, sleepers),
       sessions(context, deadlines, gateway, limits_of(config.limits, shared.memory)),
       async(shared, engine, store, pool, clock, entropy, context.get_executor()),
-      reconciler(shared, engine, store, desk, deadlines, clock, entropy, context.get_executor()),
+      reconciler(shared, engine, store, cases, deadlines, clock, entropy, context.get_executor()),
       shared_(shared),
       metrics_(metrics),
       log_(shared.log) {}
@@ -126,8 +126,7 @@ Task<void> EventLoop::reap() { static_cast<void>(co_await reap_at_pace(engine, c
 // have said meanwhile that the store was restored.
 Task<void> EventLoop::tidy() {
   if (upkeep == nullptr) co_return;
-  const std::function ask = [](Upkeep& asked) { return recorded_restoration(asked); };
-  const auto told = co_await upkeep->ask<std::optional<StoredRestoration>>(ask);
+  const auto told = co_await recorded_restoration(*upkeep);
   if (told) {
     on_restoration(*told);
   } else {
@@ -139,12 +138,11 @@ Task<void> EventLoop::tidy() {
   const Instant now = engine.time().at(clock.now());
   const TrailBefore before{now - config.outbox_retention, now - config.evidence_retention,
                            now - config.audit_retention};
-  const std::function reap = [before](Upkeep& asked) { return asked.reap(before); };
   Pace pace(clock, stopping_);
   for (int batch = 0; batch < batches_per_pass_max && !stopping_; ++batch) {
     pace.begin();
-    const Expected<std::size_t, std::string> gone = co_await upkeep->ask<std::size_t>(reap);
-    if (!gone) shared_.log.say("warning", "store maintenance: " + gone.error());
+    const StoreResult<std::size_t> gone = co_await upkeep->reap(before);
+    if (!gone) shared_.log.say("warning", "store maintenance: " + upkeep->trouble());
     if (!gone || *gone == 0) co_return;
     co_await pace.rest();
   }

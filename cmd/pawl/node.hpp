@@ -14,11 +14,9 @@
 #include "src/adapters/os/sleepers.hpp"
 #include "src/adapters/os/system_clock.hpp"
 #include "src/adapters/prometheus/prometheus_metrics.hpp"
-#include "src/adapters/sqlite/database.hpp"
 #include "src/engine/stored_restoration.hpp"
 #include "src/gateway/admin.hpp"
 #include "src/gateway/async_worker.hpp"
-#include "src/gateway/case_desk.hpp"
 #include "src/gateway/clock_watch.hpp"
 #include "src/gateway/gateway.hpp"
 #include "src/gateway/ledger_job.hpp"
@@ -27,42 +25,16 @@
 #include "src/gateway/outbox_worker.hpp"
 #include "src/gateway/reconciler.hpp"
 #include "src/gateway/recorder.hpp"
-#include "src/ports/upkeep.hpp"
+#include "src/node/open_store.hpp"
 
 namespace pawl::cmd {
-
-// SettledNotices between nodes, for as long as it lives.
-class NotificationChannel {
- public:
-  virtual ~NotificationChannel() = default;
-  virtual void say(std::string word) = 0;
-};
-
-// A store that is open, and a way to ask how it is.
-struct OpenStore {
-  std::unique_ptr<Store> store;
-  std::unique_ptr<ObservationStore> observations;
-  std::unique_ptr<OutboxStore> outbox;
-  std::unique_ptr<ReconciliationStore> cases;
-  std::unique_ptr<ReconciliationStore> more_cases;  // the same, on a connection of its own
-  std::unique_ptr<Upkeep> upkeep;
-  std::function<std::optional<std::string>()> trouble;
-  // Opens the store's way of passing hints between nodes, if it has one: the channel's name, and
-  // what is called with each word that is heard.
-  std::function<std::unique_ptr<NotificationChannel>(std::string,
-                                                     std::function<void(std::string_view)>)>
-      hear;
-};
-// `when_old`: of a SQLite store. A PostgreSQL one is changed by `pawl migrate` alone.
-Expected<OpenStore, std::string> open_store(const std::string& url, bool allow_lossy_store,
-                                            sqlite::WhenOld when_old = sqlite::WhenOld::migrate);
 
 // One thread: an event loop with an engine, a gateway and connections of its own. Threads meet in
 // the store, as nodes do.
 class EventLoop {
  public:
   EventLoop(const config::Config& config, gateway::NodeServices& shared, Store& store,
-            prom::PrometheusMetrics& metrics, gateway::CaseDesk& desk);
+            prom::PrometheusMetrics& metrics, ReconciliationStore& cases);
 
   void start();
   // Lets no pass begin any more. From any thread.
@@ -91,10 +63,12 @@ class EventLoop {
   gateway::Gateway gateway;
   http::SessionGroup sessions;
   gateway::AsyncWorker async;
-  std::unique_ptr<gateway::OutboxWorker> outbox;         // on one of the threads,
-  std::unique_ptr<gateway::OutboxReconciler> inquiries;  // with the outbox's desk
   gateway::Reconciler reconciler;
-  gateway::Desk<Upkeep>* upkeep = nullptr;  // on one of the threads
+  // On one of the threads.
+  std::unique_ptr<gateway::OutboxWorker> outbox;
+  std::unique_ptr<gateway::OutboxReconciler> inquiries;
+  std::unique_ptr<gateway::LedgerJob> ledger;
+  Upkeep* upkeep = nullptr;
   std::function<void(const std::optional<StoredRestoration>&)> on_restoration;
 
   // Background work; `pass` is called again `every` so often until stop_passes.
@@ -151,6 +125,7 @@ class Node {
   void watch_store();
   bool drain();
   void open_outbox();
+  void listen();
   // Requests and outcomes that are not recorded yet.
   [[nodiscard]] std::size_t under_way() const;
   [[nodiscard]] std::vector<gateway::NotReady> not_ready() const;
@@ -162,13 +137,9 @@ class Node {
   gateway::RequestLog log_;
   prom::PrometheusMetrics metrics_;
   gateway::NodeServices shared_;
-  std::unique_ptr<NotificationChannel> channel_;
-  std::unique_ptr<NotificationChannel> outbox_hearing_;
+  std::unique_ptr<Notifications> notifications_;
   os::SystemClock clock_;
   gateway::Recorder observer_;
-  gateway::CaseDesk desk_;
-  gateway::Desk<Upkeep> upkeep_;
-  gateway::LedgerJob comparer_;
   http::ConnectionCount count_;
   http::ConnectionCount admin_count_;
   std::vector<std::unique_ptr<EventLoop>> loops_;

@@ -84,8 +84,8 @@ Task<void> OutboxReconciler::look_at(const config::Destination& to, const config
     claim.lease = source.timeout + beyond_timeout;
     claim.rows_max = 1;
     claim.in_doubt = true;
-    Expected<OutboxClaimed, std::string> claimed = co_await world_.outbox.claim(std::move(claim));
-    trouble(claimed ? std::string() : claimed.error());
+    StoreResult<OutboxClaimed> claimed = co_await world_.outbox.claim(std::move(claim));
+    trouble(claimed ? std::string() : world_.outbox.trouble());
     if (!claimed || claimed->rows.empty()) co_return;
     Inquiry inquiry{to,
                     source,
@@ -112,11 +112,8 @@ Task<void> OutboxReconciler::inquire(Inquiry inquiry) {
 // Only of the source that its destination names. A refusal of an earlier call is none of the last.
 Task<bool> OutboxReconciler::settle_by_event(Inquiry& inquiry) {
   const OutboxRow& row = inquiry.row;
-  const std::function find = [&](ReconciliationStore& cases) {
-    return cases.events_of(row.derived_key);
-  };
-  const ReconciliationStore::Result<std::vector<WebhookEvent>> events =
-      co_await world_.cases.ask<std::vector<WebhookEvent>>(find);
+  const StoreResult<std::vector<WebhookEvent>> events =
+      co_await world_.cases.events_of(row.derived_key);
   if (!events || !config::speaks_for(inquiry.source, row.scope.text)) co_return false;
   std::vector<WebhookEvent> told;
   std::vector<reconcile::KeptEvent> kept;
@@ -142,9 +139,8 @@ Task<bool> OutboxReconciler::settle_by_event(Inquiry& inquiry) {
   const bool settled = co_await settle(inquiry, std::move(next), std::move(reason));
   if (!settled) co_return false;
   const std::string as = "resolved";
-  const std::function mark = [&](ReconciliationStore& cases) { return cases.applied(event, as); };
-  const ReconciliationStore::Result<Done> marked = co_await world_.cases.ask<Done>(mark);
-  if (!marked) trouble(marked.error());
+  const StoreResult<Done> marked = co_await world_.cases.applied(event, as);
+  if (!marked) trouble(world_.cases.trouble());
   co_return true;
 }
 
@@ -216,10 +212,10 @@ Task<bool> OutboxReconciler::settle(const Inquiry& inquiry, OutboxRow next, std:
     return Unexpected{std::string("lost a race: a concurrent update had settled the row")};
   };
   OutboxAuthor author{"reconciler", inquiry.source.name + ": " + reason};
-  const OutboxDesk::Changed changed = co_await world_.outbox.change(
+  const StoreResult<OutboxStore::Changed> changed = co_await world_.outbox.change(
       inquiry.row.id, OutboxAction::resolve, std::move(author), std::move(transition));
-  if (!changed) {
-    trouble(changed.error());
+  if (!changed || !*changed) {
+    trouble(changed ? changed->error() : world_.outbox.trouble());
     co_return false;
   }
   const bool again = wanted.status == OutboxStatus::pending;
@@ -264,8 +260,8 @@ Task<void> OutboxReconciler::go_on(Inquiry& inquiry) {
   write.next.next_attempt_at = step.next_at;
   write.next.last_error =
       "asked " + std::to_string(inquiry.row.asked) + " times what became of it: " + inquiry.heard;
-  const OutboxDesk::Mine mine = co_await world_.outbox.write(std::move(write));
-  trouble(mine ? std::string() : mine.error());
+  const StoreResult<bool> mine = co_await world_.outbox.write(std::move(write));
+  trouble(mine ? std::string() : world_.outbox.trouble());
 }
 
 }  // namespace pawl::gateway

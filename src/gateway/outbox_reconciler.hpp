@@ -16,13 +16,13 @@
 
 #include "src/adapters/http/upstream_call.hpp"
 #include "src/config/config.hpp"
-#include "src/gateway/case_desk.hpp"
-#include "src/gateway/outbox_desk.hpp"
 #include "src/gateway/request_log.hpp"
 #include "src/ports/clock.hpp"
 #include "src/ports/entropy.hpp"
 #include "src/ports/gateway_metrics.hpp"
 #include "src/ports/outbox_metrics.hpp"
+#include "src/ports/outbox_store.hpp"
+#include "src/ports/reconciliation_store.hpp"
 #include "src/reconcile/schedule.hpp"
 
 namespace pawl::gateway {
@@ -30,8 +30,8 @@ namespace pawl::gateway {
 // Everything it is given; all of it outlives it.
 struct OutboxInquiries {
   const config::Config& config;
-  OutboxDesk& outbox;
-  CaseDesk& cases;
+  OutboxStore& outbox;
+  ReconciliationStore& cases;
   http::Deadlines& deadlines;
   Clock& clock;
   Entropy& entropy;

@@ -56,7 +56,7 @@ class OutboxWorker::Gate final : public SendGate {
     // The dedupe_window may have ended while the connection was made.
     while (worker_.clock().now() < deadline_ && is_within_window()) {
       OutboxWrite write{marked, true};
-      const OutboxDesk::Mine mine = co_await worker_.desk_.write(std::move(write));
+      const StoreResult<bool> mine = co_await worker_.world_.store.write(std::move(write));
       if (mine) {
         lost = !*mine;
         if (*mine) sent = marked;
@@ -64,7 +64,7 @@ class OutboxWorker::Gate final : public SendGate {
         // A commit can take longer than the lease that it wrote, or than the window is open.
         co_return *mine&& worker_.clock().now() < deadline_&& is_within_window();
       }
-      worker_.note_store(mine.error());
+      worker_.note_store(worker_.world_.store.trouble());
       co_await worker_.clock().sleep_until(worker_.clock().now() + record_again_after);
     }
     co_return false;
@@ -88,7 +88,7 @@ class OutboxWorker::Gate final : public SendGate {
 };
 
 OutboxWorker::OutboxWorker(OutboxWorld world, net::any_io_executor executor)
-    : world_(world), executor_(executor), desk_(world.store, executor), idle_(executor) {
+    : world_(world), executor_(executor), idle_(executor) {
   for (const config::Destination& destination : world.destinations) {
     lanes_.emplace_back(destination, world.deadlines);
   }
@@ -144,8 +144,8 @@ Task<void> OutboxWorker::look_at(DestinationQueue& lane) {
   // Before the question: an answer that took its time must not make the store's time look earlier
   // than it is, or a dedupe_window that has ended would seem to be open.
   const BootTime asked_at = world_.clock.now();
-  Expected<OutboxClaimed, std::string> claimed = co_await desk_.claim(std::move(claim));
-  note_store(claimed ? std::string() : claimed.error());
+  StoreResult<OutboxClaimed> claimed = co_await world_.store.claim(std::move(claim));
+  note_store(claimed ? std::string() : world_.store.trouble());
   if (!claimed) co_return;
   const Sight sight{claimed->now, asked_at};
   lane.more = claimed->rows.size() == room && !probing;
@@ -204,10 +204,10 @@ Task<bool> OutboxWorker::send(DestinationQueue& lane, const OutboxRow& claimed, 
 Task<bool> OutboxWorker::record(OutboxRow next) {
   for (;;) {
     OutboxWrite write{next, false};
-    const OutboxDesk::Mine mine = co_await desk_.write(std::move(write));
+    const StoreResult<bool> mine = co_await world_.store.write(std::move(write));
     if (mine && *mine) world_.metrics.outbox_settled(next.destination, result_of(next));
     if (mine) co_return *mine;
-    note_store(mine.error());
+    note_store(world_.store.trouble());
     co_await world_.clock.sleep_until(world_.clock.now() + record_again_after);
   }
 }
@@ -258,7 +258,7 @@ void OutboxWorker::write_log(const OutboxRow& row, const Outcome* outcome, Durat
 }
 
 Task<void> OutboxWorker::count() {
-  const Expected<OutboxDesk::Counts, std::string> found = co_await desk_.count();
+  const StoreResult<OutboxCounts> found = co_await world_.store.count();
   if (!found) co_return;
   std::vector<OutboxDepth> depths;
   std::map<std::string, std::uint64_t> strangers;

@@ -17,11 +17,11 @@
 #include "src/adapters/http/upstream_call.hpp"
 #include "src/boundary/breaker.hpp"
 #include "src/config/config.hpp"
-#include "src/gateway/outbox_desk.hpp"
 #include "src/gateway/request_log.hpp"
 #include "src/ports/clock.hpp"
 #include "src/ports/entropy.hpp"
 #include "src/ports/outbox_metrics.hpp"
+#include "src/ports/outbox_store.hpp"
 
 namespace pawl::gateway {
 
@@ -47,9 +47,6 @@ class OutboxWorker {
 
   // There may be something new. From any thread.
   void wake();
-
-  // For whoever else works on the same rows, on the same executor.
-  OutboxDesk& desk() { return desk_; }
 
   // Looks how much there is, for the metrics; says what waits for a destination that nobody knows.
   Task<void> count();
@@ -90,7 +87,6 @@ class OutboxWorker {
 
   OutboxWorld world_;
   boost::asio::any_io_executor executor_;
-  OutboxDesk desk_;
   std::list<DestinationQueue> lanes_;
   boost::asio::steady_timer idle_;
   std::map<std::string, std::uint64_t> strangers_;  // rows of destinations that are not configured

@@ -38,13 +38,13 @@ bool is_of_library(const Record& record) { return record.scope.text.starts_with(
 
 }  // namespace
 
-Reconciler::Reconciler(NodeServices& shared, Engine& engine, Store& store, CaseDesk& desk,
-                       http::Deadlines& deadlines, Clock& clock, Entropy& entropy,
-                       net::any_io_executor executor)
+Reconciler::Reconciler(NodeServices& shared, Engine& engine, Store& store,
+                       ReconciliationStore& cases, http::Deadlines& deadlines, Clock& clock,
+                       Entropy& entropy, net::any_io_executor executor)
     : shared_(shared),
       engine_(engine),
       store_(store),
-      desk_(desk),
+      cases_(cases),
       clock_(clock),
       entropy_(entropy),
       executor_(executor),
@@ -159,11 +159,9 @@ Task<void> Reconciler::work_on(Record record) {
   taking.now = inquiry.asked_at;
   const Duration timeout = inquiry.source == nullptr ? Duration{0} : inquiry.source->timeout;
   taking.until = taking.now + timeout + beyond_timeout;
-  const std::function take = [&](ReconciliationStore& cases) { return cases.take(taking); };
-  ReconciliationStore::Result<std::optional<Case>> taken =
-      co_await desk_.ask<std::optional<Case>>(take);
+  StoreResult<std::optional<Case>> taken = co_await cases_.take(taking);
   if (!taken) {
-    trouble(taken.error());
+    trouble(cases_.trouble());
   } else if (!*taken) {
     co_await skip(record);
   } else {
@@ -181,21 +179,13 @@ Task<void> Reconciler::work_on(Record record) {
 // A service with the library in it has a source of its own, and asks by itself.
 Task<bool> Reconciler::is_left_to_others(const Record& record) {
   if (!is_of_library(record)) co_return false;
-  const std::function find = [&](ReconciliationStore& cases) {
-    return cases.find(record.scope, record.key);
-  };
-  const ReconciliationStore::Result<std::optional<Case>> found =
-      co_await desk_.ask<std::optional<Case>>(find);
+  const StoreResult<std::optional<Case>> found = co_await cases_.find(record.scope, record.key);
   co_return found&&* found && (*found)->id.fence == record.fence && !(*found)->source.empty();
 }
 
 // Somebody else is at it, or nobody will be any more: it must not hide those behind it.
 Task<void> Reconciler::skip(const Record& record) {
-  const std::function find = [&](ReconciliationStore& cases) {
-    return cases.find(record.scope, record.key);
-  };
-  const ReconciliationStore::Result<std::optional<Case>> found =
-      co_await desk_.ask<std::optional<Case>>(find);
+  const StoreResult<std::optional<Case>> found = co_await cases_.find(record.scope, record.key);
   if (!found || !*found) co_return;
   const Case& about = **found;
   const Instant later = about.state == CaseState::dead ? now() + look_at_dead_every : about.next_at;
@@ -219,13 +209,10 @@ Task<void> Reconciler::inquire(Inquiry& inquiry) {
 
 Task<bool> Reconciler::settle_by_late_answer(const Inquiry& inquiry) {
   const Record& record = inquiry.record;
-  const std::function find = [&](ReconciliationStore& cases) {
-    return cases.evidence_of(record.scope, record.key);
-  };
-  const ReconciliationStore::Result<std::vector<LateEvidence>> evidence =
-      co_await desk_.ask<std::vector<LateEvidence>>(find);
+  const StoreResult<std::vector<LateEvidence>> evidence =
+      co_await cases_.evidence_of(record.scope, record.key);
   if (!evidence) {
-    trouble(evidence.error());
+    trouble(cases_.trouble());
     co_return false;
   }
   std::vector<reconcile::LateAnswer> answers;
@@ -319,9 +306,8 @@ Task<Reconciler::Settled> Reconciler::settle(const Record& record, const CaseId&
 }
 
 Task<bool> Reconciler::note(const CaseId& id, CaseChange change) {
-  const std::function write = [&](ReconciliationStore& cases) { return cases.change(id, change); };
-  const ReconciliationStore::Result<Done> written = co_await desk_.ask<Done>(write);
-  if (!written) trouble(written.error());
+  const StoreResult<Done> written = co_await cases_.change(id, change);
+  if (!written) trouble(cases_.trouble());
   co_return written.has_value();
 }
 
@@ -340,27 +326,21 @@ Task<void> Reconciler::postpone(const Record& record, Instant until, bool given_
 Task<void> Reconciler::tidy() {
   if (clock_.now() < count_at_ || !engine_.time().known()) co_return;
   count_at_ = clock_.now() + count_every;
-  const std::function count = [](ReconciliationStore& cases) { return cases.count_dead(); };
-  const ReconciliationStore::Result<std::size_t> dead = co_await desk_.ask<std::size_t>(count);
+  const StoreResult<std::size_t> dead = co_await cases_.count_dead();
   if (!dead) {
-    trouble(dead.error());
+    trouble(cases_.trouble());
     co_return;
   }
   last_trouble_.clear();
   shared_.metrics.dead_letters(*dead);
-  const std::function count_async = [](ReconciliationStore& cases) {
-    return cases.count_async_dead();
-  };
-  const ReconciliationStore::Result<std::size_t> given_up =
-      co_await desk_.ask<std::size_t>(count_async);
+  const StoreResult<std::size_t> given_up = co_await cases_.count_async_dead();
   if (given_up) shared_.metrics.async_dead_letters(*given_up);
   for (auto& [name, pool] : pools_) pool->prune();
   if (clock_.now() < reap_at_ || !engine_.time().trusted()) co_return;
   reap_at_ = clock_.now() + reap_every;
   const Instant before = now() - kept_for;
-  const std::function reap = [&](ReconciliationStore& cases) { return cases.reap(before); };
-  const ReconciliationStore::Result<std::size_t> gone = co_await desk_.ask<std::size_t>(reap);
-  if (!gone) trouble(gone.error());
+  const StoreResult<std::size_t> gone = co_await cases_.reap(before);
+  if (!gone) trouble(cases_.trouble());
 }
 
 }  // namespace pawl::gateway

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/gateway/case_desk.hpp"
 #include "src/gateway/gateway.hpp"
+#include "src/ports/reconciliation_store.hpp"
 #include "src/reconcile/rules.hpp"
 #include "src/reconcile/schedule.hpp"
 
@@ -22,7 +22,7 @@ namespace pawl::gateway {
 
 class Reconciler {
  public:
-  Reconciler(NodeServices& shared, Engine& engine, Store& store, CaseDesk& desk,
+  Reconciler(NodeServices& shared, Engine& engine, Store& store, ReconciliationStore& cases,
              http::Deadlines& deadlines, Clock& clock, Entropy& entropy,
              boost::asio::any_io_executor executor);
 
@@ -122,7 +122,7 @@ class Reconciler {
   NodeServices& shared_;
   Engine& engine_;
   Store& store_;
-  CaseDesk& desk_;
+  ReconciliationStore& cases_;
   Clock& clock_;
   Entropy& entropy_;
   boost::asio::any_io_executor executor_;

@@ -80,13 +80,9 @@ bool Reconciler::may_speak(const std::string& name, const Record& record, const 
 Task<void> Reconciler::hear_news() {
   if (!engine_.time().known() || !engine_.time().trusted()) co_return;
   const Instant at = now();
-  const std::function find = [&](ReconciliationStore& cases) {
-    return cases.waiting_events(at, news_max);
-  };
-  const ReconciliationStore::Result<std::vector<WebhookEvent>> news =
-      co_await desk_.ask<std::vector<WebhookEvent>>(find);
+  const StoreResult<std::vector<WebhookEvent>> news = co_await cases_.waiting_events(at, news_max);
   if (!news) {
-    trouble(news.error());
+    trouble(cases_.trouble());
     co_return;
   }
   for (const WebhookEvent& event : *news) {
@@ -129,22 +125,17 @@ Task<bool> Reconciler::hear(const WebhookEvent& event) {
 }
 
 Task<bool> Reconciler::put_off(const WebhookEvent& event, Instant later) {
-  const std::function write = [&](ReconciliationStore& cases) {
-    return cases.look_again(event, later);
-  };
-  const ReconciliationStore::Result<Done> done = co_await desk_.ask<Done>(write);
-  if (!done) trouble(done.error());
+  const StoreResult<Done> done = co_await cases_.postpone(event, later);
+  if (!done) trouble(cases_.trouble());
   co_return done.has_value();
 }
 
 // A derived key is of one record. What an upstream called its resource may be anything.
 Task<std::optional<std::vector<Case>>> Reconciler::bearers(const std::string& subject,
                                                            const std::string& source) {
-  const std::function find = [&](ReconciliationStore& cases) { return cases.cases_of(subject); };
-  ReconciliationStore::Result<std::vector<Case>> cases =
-      co_await desk_.ask<std::vector<Case>>(find);
+  StoreResult<std::vector<Case>> cases = co_await cases_.cases_of(subject);
   if (!cases) {
-    trouble(cases.error());
+    trouble(cases_.trouble());
     co_return std::nullopt;
   }
   std::erase_if(*cases, [&](const Case& each) {
@@ -203,11 +194,9 @@ Task<std::optional<std::vector<WebhookEvent>>> Reconciler::events_about(const Re
   }
   std::vector<WebhookEvent> all;
   for (const std::string& subject : subjects) {
-    const std::function find = [&](ReconciliationStore& cases) { return cases.events_of(subject); };
-    ReconciliationStore::Result<std::vector<WebhookEvent>> events =
-        co_await desk_.ask<std::vector<WebhookEvent>>(find);
+    StoreResult<std::vector<WebhookEvent>> events = co_await cases_.events_of(subject);
     if (!events) {
-      trouble(events.error());
+      trouble(cases_.trouble());
       co_return std::nullopt;
     }
     for (WebhookEvent& event : *events) {
@@ -245,11 +234,8 @@ Task<Reconciler::ByEvent> Reconciler::settle_by_event(const Record& record, cons
 // It goes on to count as a proof: should the later owner's outcome be in doubt, it says that the
 // effect is there.
 Task<bool> Reconciler::comes_too_late(const WebhookEvent& event, const Record& record) {
-  const std::function find = [&](ReconciliationStore& cases) {
-    return cases.audit_of(record.scope, record.key);
-  };
-  const ReconciliationStore::Result<std::vector<AuditRow>> audit =
-      co_await desk_.ask<std::vector<AuditRow>>(find);
+  const StoreResult<std::vector<AuditRow>> audit =
+      co_await cases_.audit_of(record.scope, record.key);
   if (!audit) co_return false;
   std::vector<reconcile::Release> releases;
   for (const AuditRow& row : *audit) {
@@ -286,11 +272,8 @@ Task<std::string> Reconciler::compare_with_stored(const WebhookEvent& event, con
   if (status_of(record) == Status::expired) co_return "too late: the key has expired";
   reconcile::StoredOutcome stored;
   if (const auto* done = std::get_if<Completed>(&record.state)) {
-    const std::function find = [&](ReconciliationStore& cases) {
-      return cases.audit_of(record.scope, record.key);
-    };
-    const ReconciliationStore::Result<std::vector<AuditRow>> audit =
-        co_await desk_.ask<std::vector<AuditRow>>(find);
+    const StoreResult<std::vector<AuditRow>> audit =
+        co_await cases_.audit_of(record.scope, record.key);
     const auto resolved = [&](const AuditRow& row) {
       return row.fence == record.fence && row.after == to_text(Status::completed);
     };
@@ -327,9 +310,8 @@ Task<std::string> Reconciler::compare_with_stored(const WebhookEvent& event, con
 }
 
 Task<bool> Reconciler::mark(const WebhookEvent& event, const std::string& as) {
-  const std::function write = [&](ReconciliationStore& cases) { return cases.applied(event, as); };
-  const ReconciliationStore::Result<Done> written = co_await desk_.ask<Done>(write);
-  if (!written) trouble(written.error());
+  const StoreResult<Done> written = co_await cases_.applied(event, as);
+  if (!written) trouble(cases_.trouble());
   co_return written.has_value();
 }
 

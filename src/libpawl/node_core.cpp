@@ -54,9 +54,9 @@ NodeCore::NodeCore(OpenedStore opened, NodeOptions options)
       standard_error_(standard_error(options_)),
       keep_running_(net::make_work_guard(context_)),
       opened_(std::move(opened)),
-      engine_(*opened_.store, clock_, entropy_, *options_.metrics),
-      boundary_(state_, {engine_, *opened_.store, clock_, entropy_, sleepers_, gateway_metrics_,
-                         boundary_log_}),
+      engine_(*opened_.ports.store, clock_, entropy_, *options_.metrics),
+      boundary_(state_, {engine_, *opened_.ports.store, clock_, entropy_, sleepers_,
+                         gateway_metrics_, boundary_log_}),
       renew_every_(Duration(1s).count()),
       flows_(std::max<std::size_t>(options_.flow_threads, 1)) {
   obey(opened_.restored);
@@ -78,7 +78,7 @@ NodeCore::~NodeCore() {
   thread_.join();
   kept_.clear();
   // Its threads may still be letting go of the event loop they have just woken: they end first.
-  opened_.store.reset();
+  opened_.ports = OpenStore{};
 }
 
 void NodeCore::demand_other_thread() {
@@ -169,33 +169,33 @@ Task<void> NodeCore::reap() {
   }
 }
 
-// On a thread that may wait: what outlives its record goes when its own time is over, and somebody
-// may have said meanwhile that the store was restored.
 Task<void> NodeCore::tidy() {
   for (;;) {
     co_await clock_.sleep_until(clock_.now() + options_.sweep_interval);
-    if (std::exchange(tidying_, true)) continue;
-    std::optional<TrailBefore> before;
-    if (options_.passes && engine_.time().known() && engine_.time().trusted()) {
-      const Instant now = engine_.time().at(clock_.now());
-      before = TrailBefore{now - options_.outbox_retention, now - options_.evidence_retention,
-                           now - options_.audit_retention};
-    }
-    offload([this, before] { tidy_up(before); });
+    co_await tidy_up();
   }
 }
 
-void NodeCore::tidy_up(std::optional<TrailBefore> before) {
-  const auto told = recorded_restoration(*opened_.upkeep);
-  for (int page = 0; before && page < trail_pages_max && !stopping_; ++page) {
-    const Upkeep::Result<std::size_t> gone = opened_.upkeep->reap(*before);
-    if (!gone || *gone == 0) break;
+// What outlives its record goes when its own time is over, and somebody may have said meanwhile
+// that the store was restored.
+Task<void> NodeCore::tidy_up() {
+  const auto told = co_await recorded_restoration(*opened_.ports.upkeep);
+  if (told) {
+    obey(*told);
+  } else {
+    say(LogLevel::warning, "store maintenance: " + told.error());
   }
-  if (!told) say(LogLevel::warning, "store maintenance: " + told.error());
-  net::post(context_, [this, told] {
-    tidying_ = false;
-    if (told) obey(*told);
-  });
+  if (options_.passes && engine_.time().known() && engine_.time().trusted()) co_await reap_trail();
+}
+
+Task<void> NodeCore::reap_trail() {
+  const Instant now = engine_.time().at(clock_.now());
+  const TrailBefore before{now - options_.outbox_retention, now - options_.evidence_retention,
+                           now - options_.audit_retention};
+  for (int page = 0; page < trail_pages_max && !stopping_; ++page) {
+    const StoreResult<std::size_t> gone = co_await opened_.ports.upkeep->reap(before);
+    if (!gone || *gone == 0) co_return;
+  }
 }
 
 void NodeCore::obey(const std::optional<StoredRestoration>& told) {
@@ -207,7 +207,7 @@ void NodeCore::obey(const std::optional<StoredRestoration>& told) {
 void NodeCore::keep_evidence(LateEvidence evidence) { run(keep_or_remember(std::move(evidence))); }
 
 Task<Done> NodeCore::keep_or_remember(LateEvidence evidence) {
-  const StoreResult<Done> kept = co_await opened_.store->keep_evidence(evidence);
+  const StoreResult<Done> kept = co_await opened_.ports.store->keep_evidence(evidence);
   if (kept) co_return Done{};
   std::string text = "an answer for " + log_name(evidence.scope, evidence.key);
   const std::size_t bytes = bytes_of(evidence);
@@ -224,7 +224,7 @@ Task<Done> NodeCore::keep_or_remember(LateEvidence evidence) {
 Task<void> NodeCore::keep_remembered() {
   while (!evidence_.empty()) {
     const LateEvidence evidence = evidence_.front();
-    const StoreResult<Done> kept = co_await opened_.store->keep_evidence(evidence);
+    const StoreResult<Done> kept = co_await opened_.ports.store->keep_evidence(evidence);
     if (!kept) co_return;
     evidence_bytes_ -= bytes_of(evidence);
     evidence_.pop_front();  // only this coroutine takes from the front

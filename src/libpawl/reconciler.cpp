@@ -71,7 +71,7 @@ struct Reconciler::Core {
       : node(std::move(of)),
         options(checked(std::move(with))),
         ask(std::move(asks)),
-        cases(node.core()->new_cases()) {
+        cases(node.core()->cases()) {
     if (!ask) throw std::invalid_argument("Reconciler needs a function to ask");
     patience.visibility_window = options.visibility_window;
     patience.absent_confirmations = options.absent_confirmations;
@@ -105,8 +105,8 @@ struct Reconciler::Core {
   const Ask ask;
   reconcile::Patience patience;
   os::SystemEntropy entropy;
-  std::mutex passing;  // one pass at a time: ReconciliationStore is for one thread
-  std::unique_ptr<ReconciliationStore> cases;
+  std::mutex passing;  // one pass at a time
+  ReconciliationStore& cases;
   std::mutex mutex;
   std::condition_variable woken;
   bool stopping = false;  // under mutex
@@ -128,9 +128,10 @@ ReconcileReport Reconciler::Core::pass() {
   ReconcileReport report;
   const std::optional<Instant> at = now();
   if (!at) return report;
-  const auto due = cases->in_doubt(std::string(library_prefix), options.route, *at, rows_max);
+  const StoreResult<std::vector<CaseId>> due = node.core()->run(
+      cases.undetermined(std::string(library_prefix), options.route, *at, rows_max));
   if (!due) {
-    trouble(due.error());
+    trouble(cases.trouble());
     return report;
   }
   for (const CaseId& id : *due) {
@@ -158,8 +159,8 @@ void Reconciler::Core::inquire(const CaseId& id, ReconcileReport& report) {
   taking.began_at = reconcile::attempt_of(record).began_at.value_or(Instant{});
   taking.now = *at;
   taking.until = *at + options.ask_limit + beyond_limit;
-  const ReconciliationStore::Result<std::optional<Case>> taken = cases->take(taking);
-  if (!taken) return trouble(taken.error());
+  const StoreResult<std::optional<Case>> taken = core.run(cases.take(taking));
+  if (!taken) return trouble(cases.trouble());
   if (!*taken || settle_by_late_answer(record, id, report)) return;
   ++report.asked;
   const std::optional<Instant> asked_at = now();
@@ -203,7 +204,8 @@ void Reconciler::Core::inquire(const CaseId& id, ReconcileReport& report) {
 
 bool Reconciler::Core::settle_by_late_answer(const Record& record, const CaseId& id,
                                              ReconcileReport& report) {
-  const auto evidence = cases->evidence_of(record.scope, record.key);
+  const StoreResult<std::vector<LateEvidence>> evidence =
+      node.core()->run(cases.evidence_of(record.scope, record.key));
   if (!evidence) return false;
   std::vector<reconcile::LateAnswer> answers;
   for (const LateEvidence& each : *evidence) {
@@ -280,8 +282,8 @@ void Reconciler::Core::note(const CaseId& id, CaseState state, int absent, Insta
   change.absent = absent;
   change.next_at = next_at;
   change.note = CaseNote{now().value_or(next_at), id.fence, source, result, detail};
-  const ReconciliationStore::Result<Done> written = cases->change(id, change);
-  if (!written) trouble(written.error());
+  const StoreResult<Done> written = node.core()->run(cases.change(id, change));
+  if (!written) trouble(cases.trouble());
 }
 
 Reconciler::Reconciler(Node node, ReconcilerOptions options, Ask ask)
