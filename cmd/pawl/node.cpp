@@ -125,8 +125,10 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
       admin_count_(256, 256) {
   shared_.orphans = std::make_shared<Orphans>();
   for (std::size_t i = 0; i < thread_count(config); ++i) {
-    loops_.push_back(
-        std::make_unique<EventLoop>(config, shared_, *store_.store, metrics_, *store_.cases));
+    EventLoop::Ports ports{*store_.store, *store_.cases, metrics_, nullptr, {}};
+    if (i == 0) ports.upkeep = store_.upkeep.get();
+    ports.on_restoration = [this](const std::optional<StoredRestoration>& now) { obey(now); };
+    loops_.push_back(std::make_unique<EventLoop>(config, shared_, std::move(ports)));
   }
   shared_.observer = &observer_;
   shared_.cases = store_.cases.get();
@@ -160,7 +162,7 @@ Node::~Node() {
 void Node::listen() {
   if (!store_.listen) return;
   const bool waits = role_ == Role::serve && somebody_waits(config_);
-  gateway::OutboxWorker* const outbox =
+  workers::OutboxWorker* const outbox =
       config_.destinations.empty() ? nullptr : loops_.front()->outbox.get();
   std::vector<std::string> channels;
   if (waits) channels.emplace_back(settled_channel);
@@ -184,20 +186,24 @@ void Node::open_outbox() {
   for (const config::Destination& destination : config_.destinations) {
     metrics_.will_deliver(destination.name);
   }
-  const gateway::OutboxWorld world{config_.destinations,
-                                   *store_.outbox,
-                                   first.deadlines,
-                                   first.clock,
-                                   first.entropy,
-                                   metrics_,
-                                   log_};
-  first.outbox = std::make_unique<gateway::OutboxWorker>(world, first.context.get_executor());
-  gateway::OutboxInquiries inquiries{config_,       *store_.outbox,
-                                     *store_.cases, first.deadlines,
-                                     first.clock,   first.entropy,
-                                     metrics_,      metrics_,
-                                     log_,          [&outbox = *first.outbox] { outbox.wake(); }};
-  first.inquiries = std::make_unique<gateway::OutboxReconciler>(std::move(inquiries),
+  const workers::OutboxPorts ports{*store_.outbox, first.clock, first.entropy,
+                                   first.sleepers, metrics_,    log_};
+  first.destinations =
+      std::make_unique<gateway::HttpDestinations>(config_.destinations, first.deadlines);
+  first.outbox = std::make_unique<workers::OutboxWorker>(ports, first.destinations->settings(),
+                                                         first.context.get_executor());
+  std::vector<workers::AskedDestination> asked;
+  for (const config::Destination& each : config_.destinations) {
+    const workers::SourceSettings* const source = first.sources.named(each.reconcile);
+    if (source != nullptr) asked.push_back({each.name, each.rules, source});
+  }
+  workers::OutboxReconcilerPorts asking{
+      *store_.outbox, *store_.cases,
+      first.sources,  first.clock,
+      first.entropy,  first.sleepers,
+      metrics_,       metrics_,
+      log_,           [&outbox = *first.outbox] { outbox.wake(); }};
+  first.inquiries = std::make_unique<workers::OutboxReconciler>(std::move(asking), std::move(asked),
                                                                 first.context.get_executor());
 }
 
@@ -208,8 +214,6 @@ Expected<Done, std::string> Node::open() {
   if (*told) obey(*told);
   // What is answered from memory must be of an epoch that is known.
   static_cast<void>(run_here(first.store.time()));
-  first.upkeep = store_.upkeep.get();
-  first.on_restoration = [this](const std::optional<StoredRestoration>& now) { obey(now); };
   std::vector<http::SessionGroup*> groups;
   for (const auto& worker : loops_) groups.push_back(&worker->sessions);
   if (role_ == Role::serve) {
@@ -232,8 +236,7 @@ Expected<Done, std::string> Node::open() {
 void Node::obey(const std::optional<StoredRestoration>& told) {
   if (told == obeyed_) return;
   obeyed_ = told;
-  std::optional<Restoration> restoration;
-  if (told) restoration = Restoration{told->since, told->at, told->until, told->trust_uuidv7};
+  const std::optional<Restoration> restoration = workers::restoration_of(told);
   for (const auto& worker : loops_) {
     net::post(worker->context,
               [&engine = worker->engine, restoration] { engine.set_restored(restoration); });
@@ -252,22 +255,16 @@ bool Node::serve() {
   Signals& signals = *signals_;
   EventLoop& first = *loops_.front();
   const Duration renewal = renew_interval(config_);
-  for (const auto& worker : loops_) {
-    worker->repeat(&EventLoop::renew, renewal);
-    worker->repeat(&EventLoop::look_after, 2s);
-  }
-  first.repeat(&EventLoop::sweep, config_.sweep_interval);
-  first.repeat(&EventLoop::reap, config_.sweep_interval);
-  first.repeat(&EventLoop::tidy, config_.sweep_interval);
-  first.repeat(&EventLoop::count_unknown, config_.sweep_interval);
-  first.repeat(&EventLoop::count_unreadable, config_.sweep_interval);
-  net::co_spawn(first.context, first.async.run(), net::detached);
+  for (const auto& worker : loops_) worker->keep_leases(renewal);
+  first.keep_order(config_.sweep_interval);
+  first.run(first.async.run());
   if (first.outbox) {
-    net::co_spawn(first.context, first.outbox->run(), net::detached);
-    net::co_spawn(first.context, first.inquiries->run(), net::detached);
-    first.repeat(&EventLoop::count_outbox, std::min<Duration>(config_.sweep_interval, 10s));
+    first.run(first.outbox->run());
+    first.run(first.inquiries->run());
+    const auto count = [&outbox = *first.outbox] { return outbox.count(); };
+    first.repeat("counting the outbox", count, std::min<Duration>(config_.sweep_interval, 10s));
   }
-  net::co_spawn(first.context, first.reconciler.run(), net::detached);
+  first.run(first.reconciler.run());
   if (listener_) net::co_spawn(first.context, listener_->run(), net::detached);
   net::co_spawn(first.context, admin_listener_->run(), net::detached);
   net::co_spawn(first.context, first.ledger->run(), net::detached);

@@ -5,7 +5,6 @@
 #include <boost/asio/post.hpp>
 
 #include "src/core/sha256.hpp"
-#include "src/engine/pace.hpp"
 
 namespace pawl::detail {
 namespace {
@@ -14,7 +13,6 @@ namespace net = boost::asio;
 using namespace std::chrono_literals;
 
 constexpr Duration look_after_every = 2s;
-constexpr int trail_pages_max = 20;
 constexpr std::size_t evidence_bytes_max = std::size_t{64} << 20;
 constexpr std::size_t evidence_bytes_fixed = 1024;  // the record, its lease, what lists cost
 
@@ -57,9 +55,12 @@ NodeCore::NodeCore(OpenedStore opened, NodeOptions options)
       engine_(*opened_.ports.store, clock_, entropy_, *options_.metrics),
       boundary_(state_, {engine_, *opened_.ports.store, clock_, entropy_, sleepers_,
                          gateway_metrics_, boundary_log_}),
+      maintenance_({engine_, boundary_, *opened_.ports.store, clock_, maintenance_metrics_,
+                    boundary_log_, opened_.ports.upkeep.get()},
+                   maintenance_options()),
       renew_every_(Duration(1s).count()),
       flows_(std::max<std::size_t>(options_.flow_threads, 1)) {
-  obey(opened_.restored);
+  engine_.set_restored(workers::restoration_of(opened_.restored));
   net::co_spawn(context_, deadlines_.run(), net::detached);
   net::co_spawn(context_, keep_leases(), net::detached);
   net::co_spawn(context_, look_after(), net::detached);
@@ -136,19 +137,25 @@ void NodeCore::BoundaryLog::say(std::string_view level, std::string_view what) {
   node_.say(level == "error" ? LogLevel::error : LogLevel::warning, what);
 }
 
+workers::MaintenanceOptions NodeCore::maintenance_options() const {
+  workers::MaintenanceOptions options;
+  options.outbox_retention = options_.outbox_retention;
+  options.evidence_retention = options_.evidence_retention;
+  options.audit_retention = options_.audit_retention;
+  options.reaps_trail = options_.passes;
+  return options;
+}
+
 Task<void> NodeCore::keep_leases() {
   for (;;) {
-    static_cast<void>(co_await engine_.renew());
+    co_await maintenance_.renew();
     co_await clock_.sleep_until(clock_.now() + Duration(renew_every_));
   }
 }
 
 Task<void> NodeCore::look_after() {
   for (;;) {
-    // An answer about an idle store's clock tells of a jump that no request would have noticed.
-    static_cast<void>(co_await engine_.sync_time());
-    static_cast<void>(co_await engine_.release_orphans());
-    co_await boundary_.settle_late();
+    co_await maintenance_.look_after();
     co_await keep_remembered();
     co_await clock_.sleep_until(clock_.now() + look_after_every);
   }
@@ -157,7 +164,7 @@ Task<void> NodeCore::look_after() {
 Task<void> NodeCore::sweep() {
   for (;;) {
     co_await clock_.sleep_until(clock_.now() + options_.sweep_interval);
-    static_cast<void>(co_await sweep_at_pace(engine_, clock_, stopping_));
+    co_await maintenance_.sweep(stopping_);
   }
 }
 
@@ -165,43 +172,15 @@ Task<void> NodeCore::sweep() {
 Task<void> NodeCore::reap() {
   for (;;) {
     co_await clock_.sleep_until(clock_.now() + options_.sweep_interval);
-    static_cast<void>(co_await reap_at_pace(engine_, clock_, stopping_));
+    co_await maintenance_.reap(stopping_);
   }
 }
 
 Task<void> NodeCore::tidy() {
   for (;;) {
     co_await clock_.sleep_until(clock_.now() + options_.sweep_interval);
-    co_await tidy_up();
+    co_await maintenance_.tidy(stopping_);
   }
-}
-
-// What outlives its record goes when its own time is over, and somebody may have said meanwhile
-// that the store was restored.
-Task<void> NodeCore::tidy_up() {
-  const auto told = co_await recorded_restoration(*opened_.ports.upkeep);
-  if (told) {
-    obey(*told);
-  } else {
-    say(LogLevel::warning, "store maintenance: " + told.error());
-  }
-  if (options_.passes && engine_.time().known() && engine_.time().trusted()) co_await reap_trail();
-}
-
-Task<void> NodeCore::reap_trail() {
-  const Instant now = engine_.time().at(clock_.now());
-  const TrailBefore before{now - options_.outbox_retention, now - options_.evidence_retention,
-                           now - options_.audit_retention};
-  for (int page = 0; page < trail_pages_max && !stopping_; ++page) {
-    const StoreResult<std::size_t> gone = co_await opened_.ports.upkeep->reap(before);
-    if (!gone || *gone == 0) co_return;
-  }
-}
-
-void NodeCore::obey(const std::optional<StoredRestoration>& told) {
-  std::optional<Restoration> restoration;
-  if (told) restoration = Restoration{told->since, told->at, told->until, told->trust_uuidv7};
-  engine_.set_restored(restoration);
 }
 
 void NodeCore::keep_evidence(LateEvidence evidence) { run(keep_or_remember(std::move(evidence))); }

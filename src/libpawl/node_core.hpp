@@ -24,6 +24,7 @@
 #include "src/libpawl/phase_transaction.hpp"
 #include "src/node/open_store.hpp"
 #include "src/node/run_here.hpp"
+#include "src/workers/maintenance.hpp"
 
 namespace pawl::detail {
 
@@ -89,6 +90,8 @@ class NodeCore {
 
   Engine& engine() { return engine_; }
   Boundary& boundary() { return boundary_; }
+  BoundaryState& state() { return state_; }
+  Log& log() { return boundary_log_; }
   Store& store() { return *opened_.ports.store; }
   Clock& clock() { return clock_; }
   Metrics& metrics() { return *options_.metrics; }
@@ -98,7 +101,7 @@ class NodeCore {
   [[nodiscard]] std::optional<std::string> trouble() const { return opened_.ports.trouble(); }
 
  private:
-  // What the boundary says goes where the node's log goes.
+  // What the boundary and the workers say goes where the node's log goes.
   class BoundaryLog final : public Log {
    public:
     explicit BoundaryLog(const NodeCore& node) : node_(node) {}
@@ -109,14 +112,12 @@ class NodeCore {
   };
 
   void demand_other_thread();
+  workers::MaintenanceOptions maintenance_options() const;
   Task<void> keep_leases();
   Task<void> look_after();
   Task<void> sweep();
   Task<void> reap();
   Task<void> tidy();
-  Task<void> tidy_up();
-  Task<void> reap_trail();
-  void obey(const std::optional<StoredRestoration>& told);
   Task<Done> keep_or_remember(LateEvidence evidence);
   Task<void> keep_remembered();
 
@@ -135,6 +136,8 @@ class NodeCore {
   BoundaryLog boundary_log_{*this};
   os::AsioSleepers sleepers_{context_.get_executor()};
   Boundary boundary_;
+  NoMaintenanceMetrics maintenance_metrics_;
+  workers::Maintenance maintenance_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<void>> kept_;  // under mutex_
   std::multiset<std::string> reconciled_;    // routes; under mutex_
