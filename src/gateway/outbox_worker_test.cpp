@@ -1,5 +1,5 @@
-// The worker on a store whose n-th call fails, before or after it has done its work.
-#include "src/gateway/outbox_worker.hpp"
+// The outbox worker with a real store, whose n-th call fails, and a real server.
+#include "src/workers/outbox_worker.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,11 @@
 #include <thread>
 
 #include "src/adapters/os/random.hpp"
+#include "src/adapters/os/sleepers.hpp"
 #include "src/adapters/os/system_clock.hpp"
 #include "src/adapters/sqlite/test_support.hpp"
+#include "src/gateway/http_destinations.hpp"
+#include "src/gateway/request_log.hpp"
 #include "src/node/open_store.hpp"
 #include "src/node/run_here.hpp"
 #include "tests/support/upstream_server.hpp"
@@ -173,10 +176,13 @@ class OutboxWorkerTest : public ::testing::Test {
     http::Deadlines deadlines(clock);
     NoMetrics metrics;
     RequestLog log(config::LogFormat::human);
-    const OutboxWorld world{destinations, store, deadlines, clock, entropy, metrics, log};
-    OutboxWorker worker(world, context.get_executor());
+    os::AsioSleepers sleepers(context.get_executor());
+    HttpDestinations there(destinations, deadlines);
+    const workers::OutboxPorts ports{store, clock, entropy, sleepers, metrics, log};
+    workers::OutboxWorker worker(ports, there.settings(), context.get_executor());
+    std::atomic<bool> over = false;
     net::co_spawn(context, deadlines.run(), net::detached);
-    net::co_spawn(context, worker.run(), net::detached);
+    net::co_spawn(context, worker.run(), [&over](std::exception_ptr) { over = true; });
     std::thread thread([&] {
       const auto guard = net::make_work_guard(context);
       context.run();
@@ -186,12 +192,11 @@ class OutboxWorkerTest : public ::testing::Test {
     while (std::chrono::steady_clock::now() < deadline) {
       const auto row = run_here(store_.outbox->find(row_id));
       if (row && *row) status = (*row)->status;
-      const bool over = status != OutboxStatus::pending && status != OutboxStatus::sending;
-      if (over) break;
+      if (status != OutboxStatus::pending && status != OutboxStatus::sending) break;
       std::this_thread::sleep_for(2ms);
     }
     worker.stop();
-    while (worker.busy() && std::chrono::steady_clock::now() < deadline) {
+    while (!over && std::chrono::steady_clock::now() < deadline) {
       std::this_thread::sleep_for(1ms);
     }
     context.stop();

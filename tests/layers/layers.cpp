@@ -66,7 +66,7 @@ const std::vector<Rule>& rules() {
        core_and({"pawl/", "src/libpawl/", "src/ports/", "src/adapters/postgres/", "libpq-fe.h"})},
       {"src/libpawl/",
        core_and({"pawl/", "src/libpawl/", "src/ports/", "src/engine/", "src/boundary/",
-                 "src/reconcile/", "src/node/", "src/adapters/", "boost/asio/"})},
+                 "src/workers/", "src/reconcile/", "src/node/", "src/adapters/", "boost/asio/"})},
       {"src/gateway/",
        core_and({"src/ports/", "src/engine/", "src/boundary/", "src/workers/", "src/operator/",
                  "src/gateway/", "src/config/", "src/reconcile/", "src/adapters/http/",
