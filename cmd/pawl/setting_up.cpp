@@ -10,7 +10,7 @@
 #include <filesystem>
 
 #include "src/adapters/os/memory_limit.hpp"
-#include "src/adapters/postgres/inventory.hpp"
+#include "src/adapters/postgres/connection_string.hpp"
 #include "src/config/scope_rule.hpp"
 #include "src/config/show.hpp"
 #include "src/config/units.hpp"
@@ -25,8 +25,8 @@ constexpr std::int64_t counted_max = 100'000;
 
 Task<StoreState> read_state(Upkeep& upkeep) {
   StoreState state;
-  const StoreResult<std::optional<std::string>> rule =
-      co_await upkeep.fact(config::scope_rule_fact);
+  const std::string name = config::scope_rule_fact;
+  const StoreResult<std::optional<std::string>> rule = co_await upkeep.fact(name);
   const StoreResult<Upkeep::KeyCount> count = co_await upkeep.count_keys(counted_max);
   state.holds = count ? keys_in_words(*count, counted_max) : "not known";
   state.is_new = rule && !*rule && count && count->exact && count->number == 0;
