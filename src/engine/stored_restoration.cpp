@@ -44,22 +44,24 @@ std::optional<StoredRestoration> restoration_from(const std::string& json) {
                            trust != nullptr && trust->boolean};
 }
 
-Expected<std::optional<StoredRestoration>, std::string> recorded_restoration(Upkeep& upkeep) {
-  const Upkeep::Result<std::optional<std::string>> fact = upkeep.fact(restoration_fact);
-  if (!fact) return Unexpected{fact.error()};
-  if (!*fact) return std::optional<StoredRestoration>();
+Task<Expected<std::optional<StoredRestoration>, std::string>> recorded_restoration(Upkeep& upkeep) {
+  const std::string name = restoration_fact;
+  const StoreResult<std::optional<std::string>> fact = co_await upkeep.fact(name);
+  if (!fact) co_return Unexpected{upkeep.trouble()};
+  if (!*fact) co_return std::optional<StoredRestoration>();
   std::optional<StoredRestoration> read = restoration_from(**fact);
-  if (read) return read;
-  return Unexpected{
+  if (read) co_return read;
+  co_return Unexpected{
       "the store says that it was restored from a backup, in a format that this pawl does not "
       "understand: " +
       **fact + ". Run the newer pawl that wrote it"};
 }
 
-Expected<std::optional<StoredRestoration>, std::string> restoration_to_obey(Upkeep& upkeep) {
-  Expected<std::optional<StoredRestoration>, std::string> found = recorded_restoration(upkeep);
-  if (!found || !*found || (*found)->finished) return found;
-  return Unexpected{std::string(
+Task<Expected<std::optional<StoredRestoration>, std::string>> restoration_to_obey(Upkeep& upkeep) {
+  Expected<std::optional<StoredRestoration>, std::string> found =
+      co_await recorded_restoration(upkeep);
+  if (!found || !*found || (*found)->finished) co_return found;
+  co_return Unexpected{std::string(
       "the store was restored from a backup, and `pawl store restored` did not come to its end: "
       "run it again, then start")};
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "pawl/types/time.hpp"
+#include "src/ports/task.hpp"
 #include "src/ports/upkeep.hpp"
 
 namespace pawl {
@@ -25,8 +26,8 @@ std::string to_json(const StoredRestoration& restoration);
 std::optional<StoredRestoration> restoration_from(const std::string& json);
 
 // An error where what is on record cannot be read: whoever went on would not know what it forbids.
-Expected<std::optional<StoredRestoration>, std::string> recorded_restoration(Upkeep& upkeep);
+Task<Expected<std::optional<StoredRestoration>, std::string>> recorded_restoration(Upkeep& upkeep);
 // The same for a node that wants to start: not before the backup has been gone through.
-Expected<std::optional<StoredRestoration>, std::string> restoration_to_obey(Upkeep& upkeep);
+Task<Expected<std::optional<StoredRestoration>, std::string>> restoration_to_obey(Upkeep& upkeep);
 
 }  // namespace pawl

@@ -2,7 +2,7 @@
 // twice, late, from two sources whose clocks are off, to any node.
 //
 // What an event means is src/reconcile's. What keeps it and what looks at it again is a model of
-// src/gateway/reconciler_events.cpp in a few lines, until that can run here itself.
+// src/workers/reconciler_events.cpp in a few lines, until that can run here itself.
 #pragma once
 
 #include <array>

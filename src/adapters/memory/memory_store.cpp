@@ -53,7 +53,12 @@ Task<std::vector<StoreResult<Written>>> MemoryStore::replace(std::vector<Replace
     }
     if (holds(change.expected, row->second)) {
       row->second = change.next;
-      if (change.audit) audit_.emplace_back(change.next.key, *change.audit);
+      if (change.audit) {
+        const AuditRow audit{clock_(), change.next.fence,
+                             std::string(to_text(change.expected.status)),
+                             std::string(to_text(status_of(change.next))), *change.audit};
+        audit_.emplace_back(row->first, audit);
+      }
     }
     results.emplace_back(Written{is_own_write(row->second, change.next), share(row->second),
                                  clock_(), purge_epoch_});
@@ -195,7 +200,18 @@ std::vector<LateEvidence> MemoryStore::evidence() const {
 
 std::vector<std::pair<Key, AuditEntry>> MemoryStore::audit() const {
   const std::lock_guard lock(mutex_);
-  return audit_;
+  std::vector<std::pair<Key, AuditEntry>> all;
+  for (const auto& [identity, row] : audit_) all.emplace_back(identity.second, row.entry);
+  return all;
+}
+
+std::vector<AuditRow> MemoryStore::audit_of(const Scope& scope, const Key& key) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<AuditRow> rows;
+  for (const auto& [identity, row] : audit_) {
+    if (identity == Identity{scope, key}) rows.push_back(row);
+  }
+  return rows;
 }
 
 }  // namespace pawl::memory

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "src/ports/reconciliation_store.hpp"
 #include "src/ports/store.hpp"
 
 namespace pawl::memory {
@@ -41,6 +42,7 @@ class MemoryStore final : public Store {
   [[nodiscard]] std::vector<Record> records() const;
   [[nodiscard]] std::vector<LateEvidence> evidence() const;
   [[nodiscard]] std::vector<std::pair<Key, AuditEntry>> audit() const;
+  [[nodiscard]] std::vector<AuditRow> audit_of(const Scope& scope, const Key& key) const;
 
  private:
   using Identity = std::pair<Scope, Key>;
@@ -54,7 +56,7 @@ class MemoryStore final : public Store {
   std::set<Identity> unreadable_;
   std::int64_t purge_epoch_ = 1;
   std::vector<LateEvidence> evidence_;
-  std::vector<std::pair<Key, AuditEntry>> audit_;
+  std::vector<std::pair<Identity, AuditRow>> audit_;
 };
 
 }  // namespace pawl::memory

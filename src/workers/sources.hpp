@@ -1,0 +1,33 @@
+// What a reconciler is told about sources: which one a record has, and whom it may speak for.
+#pragma once
+
+#include <string>
+
+#include "pawl/types/outcome.hpp"
+#include "src/ports/source.hpp"
+#include "src/reconcile/schedule.hpp"
+
+namespace pawl::workers {
+
+struct SourceSettings {
+  std::string name;          // no blank in it
+  std::string name_in_case;  // with the key it is asked by: "bank", "bank by derived key"
+  Duration timeout = std::chrono::seconds(10);
+  reconcile::Patience patience;
+  Source* source = nullptr;  // none: it is not asked, its webhook tells
+};
+
+class SourceDirectory {
+ public:
+  virtual ~SourceDirectory() = default;
+
+  // By today's configuration: a source that was wrong when the request came can be put right. But
+  // never somebody else's: it has not seen the request, and would say so. Null: nobody is asked.
+  [[nodiscard]] virtual const SourceSettings* source_of(const Record& record) const = 0;
+  // Whether there is a source of that name that may tell of records of this scope.
+  [[nodiscard]] virtual bool speaks_for(const std::string& source, const Scope& scope) const = 0;
+  // What may be stored of an answer about the record.
+  [[nodiscard]] virtual SettleOptions settle_options(const Record& record) const = 0;
+};
+
+}  // namespace pawl::workers
