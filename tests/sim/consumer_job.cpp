@@ -7,9 +7,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// New keys a second, where a caller may have few: one in twenty seconds at each node.
-constexpr double scarce_keys = 0.05;
-
 // As long as a token has to be.
 Owner token_of(const Delivery& delivery) {
   const std::string number = std::to_string(delivery.number);
@@ -71,8 +68,7 @@ Task<bool> Consumer::obtain(Run& run, Job& job, bool& finished) {
     exchange.body = job.delivery->body;
     exchange.call.meaning = spelled(exchange.body, job.stream.below(3));
     exchange.call.meaning_type = "application/json";
-    const bool is_limited = !outside_.chaos.calm() && job.stream.one_in(8);
-    if (is_limited) exchange.policy.new_keys_per_second = scarce_keys;
+    exchange.over_limit = !outside_.chaos.calm() && job.stream.one_in(8);
     const BootTime asked = run.clock.now();
     const std::optional<KeyHeard> heard = co_await ask(run, job, std::move(exchange));
     if (!heard || heard->failed) {

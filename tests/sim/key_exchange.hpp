@@ -23,6 +23,7 @@ struct KeyExchange {
   KeyCall call;  // what the body says
   Body body;     // reserve: what is meant
   BoundaryPolicy policy;
+  bool over_limit = false;  // reserve: the caller's new keys per second are used up
   const FingerprintSecrets* secrets = nullptr;
   std::function<void(KeyHeard)> reply;
 };

@@ -69,6 +69,14 @@ Answer told_of(const Reservation& found, bool clock_ever_jumped) {
   return answer;
 }
 
+// As other jobs of the same caller would, a moment before.
+void use_up(ScopeLimits& limits, const Scope& scope, BoundaryPolicy& policy, BootTime now) {
+  policy.new_keys_per_second = 1;
+  while (limits.start(scope, policy, now).verdict == ScopeLimits::Verdict::granted) {
+    limits.finished(scope, policy, ScopeLimits::Ended::still_open);
+  }
+}
+
 std::string member(const json::Value& document, std::string_view name) {
   const json::Value* found = document.find(name);
   return found == nullptr ? "" : found->text;
@@ -98,6 +106,9 @@ Task<void> Node::answer_key_call(Run& run, std::shared_ptr<KeyExchange> exchange
     const auto hashed =
         fingerprint(content_of(call), exchange->policy.fingerprint, *exchange->secrets);
     outside_.checker.knows(hashed->fingerprint, exchange->body);
+  }
+  if (exchange->over_limit) {
+    use_up(run.state.limits, exchange->identity.first, exchange->policy, run.clock.now());
   }
   Calling context(*exchange, &run.state.memory);
   const KeyAnswer answer = co_await run.key_api.call(context, exchange->verb);
