@@ -1,5 +1,5 @@
-// A node: the real engine, a thin gateway around it, and every background pass. What a run of it
-// knows dies with that run.
+// A node: the real boundary and key API on the real engine, and every background pass. What a run
+// of it knows dies with that run.
 #pragma once
 
 #include <memory>
