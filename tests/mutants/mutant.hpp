@@ -120,7 +120,6 @@ enum class Mutant {
   lease_told_by_wrong_clock,
   lease_told_in_full,
   refused_answer_dropped,
-  unkept_answer_refused,
   refused_write_is_done,
   meaning_not_compared,
 

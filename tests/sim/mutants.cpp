@@ -131,8 +131,6 @@ constexpr std::array<Entry, mutants - 1> entries{{
     ENTRY(lease_told_by_wrong_clock, "what is left of a lease is told by a clock that jumped"),
     ENTRY(lease_told_in_full, "a repeated reserve is told of the whole lease, not of its rest"),
     ENTRY(refused_answer_dropped, "an answer under an old fence is refused and not kept"),
-    ENTRY(unkept_answer_refused,
-          "an answer under an old fence is refused for good although it could not be kept"),
     ENTRY(refused_write_is_done, "a write of an owner outside is refused and told as done"),
     ENTRY(meaning_not_compared, "a reserve that means something else is taken for a repeated one"),
 }};
