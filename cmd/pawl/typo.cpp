@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/config/nearest.hpp"
+#include "src/core/nearest.hpp"
 
 namespace pawl::cmd {
 namespace {
@@ -13,7 +13,7 @@ std::vector<const CLI::App*> commands_of(const CLI::App& app) {
 
 std::string meant(const std::string& word, const std::vector<std::string>& names) {
   const std::vector<std::string_view> views(names.begin(), names.end());
-  const std::string_view near = config::nearest(word, views);
+  const std::string_view near = nearest(word, views);
   return near.empty() ? "" : "Did you mean '" + std::string(near) + "'?\n";
 }
 

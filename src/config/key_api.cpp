@@ -4,8 +4,8 @@
 #include <array>
 
 #include "src/config/known_names.hpp"
-#include "src/config/nearest.hpp"
 #include "src/config/policy_settings.hpp"
+#include "src/core/nearest.hpp"
 
 namespace pawl::config {
 namespace {

@@ -7,12 +7,12 @@
 #include "src/config/caller.hpp"
 #include "src/config/destinations.hpp"
 #include "src/config/key_api.hpp"
-#include "src/config/nearest.hpp"
 #include "src/config/policy_settings.hpp"
 #include "src/config/source_ledger.hpp"
 #include "src/config/source_webhook.hpp"
 #include "src/config/sources.hpp"
 #include "src/config/tables.hpp"
+#include "src/core/nearest.hpp"
 
 namespace pawl::config {
 namespace {

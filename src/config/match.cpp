@@ -2,8 +2,8 @@
 #include <array>
 
 #include "src/config/canonical_path.hpp"
-#include "src/config/nearest.hpp"
 #include "src/config/routes.hpp"
+#include "src/core/nearest.hpp"
 
 namespace pawl::config {
 namespace {

@@ -4,11 +4,11 @@
 
 #include "src/config/caller.hpp"
 #include "src/config/known_names.hpp"
-#include "src/config/nearest.hpp"
 #include "src/config/source_ledger.hpp"
 #include "src/config/source_parts.hpp"
 #include "src/config/source_rules.hpp"
 #include "src/config/source_webhook.hpp"
+#include "src/core/nearest.hpp"
 
 namespace pawl::config {
 namespace {

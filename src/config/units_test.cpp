@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "src/config/nearest.hpp"
+#include "src/core/nearest.hpp"
 
 namespace pawl::config {
 namespace {

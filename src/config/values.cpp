@@ -5,7 +5,7 @@
 
 #include "pawl/types/json.hpp"
 #include "src/config/address.hpp"
-#include "src/config/nearest.hpp"
+#include "src/core/nearest.hpp"
 
 namespace pawl::config {
 namespace {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/core/digits.hpp"
+#include "src/core/field_syntax.hpp"
 
 namespace pawl {
 namespace {
@@ -13,13 +14,6 @@ constexpr std::size_t boundary_bytes_max = 70;
 
 bool is_alphanumeric(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
-bool is_token(std::string_view text) {
-  constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
-  return !text.empty() && std::ranges::all_of(text, [&](char c) {
-    return is_alphanumeric(c) || marks.find(c) != marks.npos;
-  });
 }
 
 std::string lowered(std::string_view text) {

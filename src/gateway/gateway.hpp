@@ -13,10 +13,10 @@
 #include "src/adapters/http/session.hpp"
 #include "src/adapters/http/upstream_call.hpp"
 #include "src/boundary/boundary.hpp"
+#include "src/boundary/key_api.hpp"
 #include "src/config/config.hpp"
 #include "src/engine/engine.hpp"
 #include "src/gateway/callers.hpp"
-#include "src/gateway/key_calls.hpp"
 #include "src/gateway/request_log.hpp"
 #include "src/gateway/routes.hpp"
 #include "src/ports/reconciliation_store.hpp"
@@ -67,7 +67,9 @@ class Gateway final : public http::Handler {
         others_(others),
         clock_(clock),
         entropy_(entropy),
-        boundary_(shared, {engine, store, clock, entropy, sleepers, shared.metrics, shared.log}) {}
+        boundary_(shared, {engine, store, clock, entropy, sleepers, shared.metrics, shared.log}),
+        key_api_(shared, {engine, store, clock, entropy, sleepers, shared.metrics, shared.log},
+                 boundary_) {}
 
   Task<void> handle(http::ClientRequest& request) override;
   Response refused(const http::Refusal& refusal) override;
@@ -95,15 +97,6 @@ class Gateway final : public http::Handler {
   std::optional<Response> refuse_caller(const std::string& caller) const;
   std::optional<ProblemDetails> identify_call(ClientContext& context, const std::string& caller,
                                               std::string_view escaped_key);
-  Task<Response> make_call(ClientContext& context, KeyVerb verb);
-  Task<Response> reserve_key(ClientContext& context, const KeyCall& call);
-  Task<Response> write_key(ClientContext& context, KeyVerb verb, const KeyCall& call);
-  // What is to be said instead, where an answer that was refused could not be kept as evidence.
-  Task<std::optional<Response>> keep_refused(ClientContext& context, const Grant& grant,
-                                             const GrantWrite& refused, const Outcome& answer,
-                                             const SettleOptions& options);
-  Response render_reservation(ClientContext& context, const Reservation& found);
-  Response render_write(ClientContext& context, const KeyCall& call, const GrantWrite& written);
 
   Expected<std::string, ProblemDetails> caller_of(const ClientContext& context) const;
   // Who sent it, for the connections to the upstream: by its credentials, or where it has none by
@@ -126,6 +119,7 @@ class Gateway final : public http::Handler {
   Clock& clock_;
   Entropy& entropy_;
   Boundary boundary_;
+  KeyApi key_api_;
 };
 
 }  // namespace pawl::gateway

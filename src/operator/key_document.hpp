@@ -2,22 +2,11 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
-#include "pawl/types/http.hpp"
 #include "pawl/types/record.hpp"
+#include "src/core/documents.hpp"
 
 namespace pawl {
-
-// What HTTP's own words say well enough (RFC 9457, about:blank).
-Response plain_problem(int status, std::string_view title, std::string_view detail = {});
-
-// In quotes: "2024-06-01T12:00:00.000000Z".
-std::string timestamp(Instant instant);
-
-// Status, header fields and body; bytes that are no text in base64. JSON always: a field's value
-// that is no UTF-8 is read as ISO 8859-1.
-std::string stored_response(const StoredResponse& response);
 
 // GET /_pawl/v1/keys/{key}. Without the response for whoever may not have it.
 enum class Tell { everything, status };

@@ -5,7 +5,6 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
-#include "src/adapters/postgres/channel.hpp"
 #include "src/node/open_store.hpp"
 #include "tests/contract/sql_node.hpp"
 
@@ -189,34 +188,6 @@ TEST_F(PostgresConnections, AWriteWhoseAnswerIsLostIsInDoubtAndAReadIsNot) {
   const auto committed = session.commit();
   ASSERT_FALSE(committed);
   EXPECT_EQ(committed.error().kind, StoreError::in_doubt) << "a COMMIT was sent";
-}
-
-TEST_F(PostgresConnections, WordsAreHeardOnTheirChannel) {
-  std::mutex mutex;
-  std::vector<std::string> heard;
-  const auto keep = [&](std::string_view channel, std::string_view word) {
-    const std::lock_guard lock(mutex);
-    heard.push_back(std::string(channel) + ":" + std::string(word));
-  };
-  const auto count = [&] {
-    const std::lock_guard lock(mutex);
-    return heard.size();
-  };
-  postgres::Channel listening(url_, testing::patient_postgres(), {"pawl_one", "pawl_two"}, keep);
-  postgres::Channel saying(url_, testing::patient_postgres(), {"pawl_one"}, {});
-  ASSERT_TRUE(has(2));
-  for (int i = 0; i < 1000 && count() < 2; ++i) {  // hints may be lost until both listen
-    if (i % 50 == 0) {
-      saying.say("pawl_two", "b");
-      saying.say("pawl_one", "a");
-      saying.say("pawl_elsewhere", "c");
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  const std::lock_guard lock(mutex);
-  EXPECT_THAT(heard, ::testing::Contains("pawl_one:a"));
-  EXPECT_THAT(heard, ::testing::Contains("pawl_two:b"));
-  EXPECT_THAT(heard, ::testing::Not(::testing::Contains(::testing::HasSubstr("elsewhere"))));
 }
 
 TEST(OpenStore, ASqliteStoreIsMadeOrBroughtUpToDateOnlyWhereItMayBe) {

@@ -13,13 +13,13 @@
 
 #include "pawl/types/check.hpp"
 #include "pawl/types/fingerprint.hpp"
-#include "src/adapters/http/syntax.hpp"
+#include "src/boundary/key_calls.hpp"
 #include "src/core/canonical.hpp"
-#include "src/gateway/key_calls.hpp"
-#include "src/operator/key_document.hpp"
+#include "src/core/documents.hpp"
+#include "src/core/field_syntax.hpp"
 #include "tests/fuzz/respelled.hpp"
 
-namespace pawl::gateway {
+namespace pawl {
 namespace {
 
 using json::Kind;
@@ -50,7 +50,7 @@ void check_limits(KeyVerb verb, const KeyCall& call) {
   PAWL_CHECK(call.response.status >= 200 && call.response.status <= 599);
   PAWL_CHECK(call.response.headers.size() <= 201);  // one more: the type of body_json
   for (const Header& header : call.response.headers) {
-    PAWL_CHECK(http::is_token(header.name) && http::is_field_value(header.value));
+    PAWL_CHECK(is_token(header.name) && is_field_value(header.value));
   }
 }
 
@@ -136,7 +136,7 @@ void check_call(KeyVerb verb, const std::string& body) {
 
 // An upstream's header may have bytes that are no UTF-8.
 void check_stored(const std::string& value, const std::string& body) {
-  if (!http::is_field_value(value)) return;
+  if (!is_field_value(value)) return;
   const StoredResponse stored{201, {{"X-Note", value}}, body};
   const KeyCall call = handed_in(stored_response(stored));
   PAWL_CHECK(call.response.body == body && call.response.status == 201);
@@ -146,22 +146,22 @@ void check_stored(const std::string& value, const std::string& body) {
 }
 
 }  // namespace
-}  // namespace pawl::gateway
+}  // namespace pawl
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using pawl::gateway::KeyVerb;
+  using pawl::KeyVerb;
   if (size == 0) return 0;
   const std::string body(data + 1, data + size);
   switch (data[0]) {
-    case 'r': pawl::gateway::check_call(KeyVerb::reserve, body); break;
-    case 'a': pawl::gateway::check_call(KeyVerb::advance, body); break;
-    case 'c': pawl::gateway::check_call(KeyVerb::complete, body); break;
-    case 'l': pawl::gateway::check_call(KeyVerb::release, body); break;
-    case 'n': pawl::gateway::check_call(KeyVerb::renew, body); break;
+    case 'r': pawl::check_call(KeyVerb::reserve, body); break;
+    case 'a': pawl::check_call(KeyVerb::advance, body); break;
+    case 'c': pawl::check_call(KeyVerb::complete, body); break;
+    case 'l': pawl::check_call(KeyVerb::release, body); break;
+    case 'n': pawl::check_call(KeyVerb::renew, body); break;
     case 'S': {
       const std::size_t line = body.find('\n');
       if (line == std::string::npos) break;
-      pawl::gateway::check_stored(body.substr(0, line), body.substr(line + 1));
+      pawl::check_stored(body.substr(0, line), body.substr(line + 1));
       break;
     }
     default: break;

@@ -93,6 +93,7 @@ enum class Mutant {
   unreadable_rows_fill_pages,
   memory_not_compared,
   memory_outlives_record,
+  answer_of_another_life,
   waiter_frees_key,
   landing_forgotten,
   reap_unknown,
@@ -119,6 +120,8 @@ enum class Mutant {
   lease_told_by_wrong_clock,
   lease_told_in_full,
   refused_answer_dropped,
+  refused_write_is_done,
+  meaning_not_compared,
 
   count
 };

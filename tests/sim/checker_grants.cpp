@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "tests/sim/checker.hpp"
-#include "tests/sim/key_call.hpp"
+#include "tests/sim/key_exchange.hpp"
 
 namespace pawl::sim {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "src/core/render.hpp"
 #include "tests/sim/checker.hpp"
-#include "tests/sim/key_call.hpp"
+#include "tests/sim/key_exchange.hpp"
 
 namespace pawl::sim {
 namespace {

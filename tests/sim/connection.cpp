@@ -1,6 +1,6 @@
 #include <utility>
 
-#include "tests/sim/key_call.hpp"
+#include "tests/sim/key_exchange.hpp"
 #include "tests/sim/store.hpp"
 
 namespace pawl::sim {

@@ -72,34 +72,36 @@ Task<void> Consumer::rest(Run& run, Duration time) {
   co_await run.clock.sleep_until(run.clock.now() + time);
 }
 
-KeyCall Consumer::call_of(const Job& job, KeyCall::Verb verb) {
-  KeyCall call;
-  call.verb = verb;
-  call.identity = job.delivery->identity;
-  call.owner = job.token;
-  if (job.record) call.fence = job.record->fence;
-  return call;
+KeyExchange Consumer::call_of(const Job& job, KeyVerb verb) const {
+  KeyExchange exchange;
+  exchange.verb = verb;
+  exchange.identity = job.delivery->identity;
+  exchange.policy = job.delivery->policy;
+  exchange.secrets = &secrets_;
+  exchange.call.owner = job.token;
+  if (job.record) exchange.call.fence = job.record->fence;
+  return exchange;
 }
 
 // One call to one node, until its answer comes or the consumer has had enough.
-Task<std::optional<KeyAnswer>> Consumer::ask(Run& run, Job& job, KeyCall call) {
+Task<std::optional<KeyHeard>> Consumer::ask(Run& run, Job& job, KeyExchange exchange) {
   Node& node = *nodes_[job.stream.below(nodes_.size())];
   const bool late = outside_.chaos.strikes(Fault::call_late, job.stream);
   const bool unheard = outside_.chaos.strikes(Fault::call_answer_lost, job.stream);
   const Duration hangs = job.stream.between(1s, 30s);
   const Duration travels = job.stream.between(0ms, job.stream.one_in(2) ? 0ms : 20ms);
   const Duration patience = job.stream.between(2s, 12s);
-  const auto heard = std::make_shared<std::optional<KeyAnswer>>();
+  const auto heard = std::make_shared<std::optional<KeyHeard>>();
   const Process::Ticket answered = run.process->ticket();
   const auto process = run.process->weak_from_this();
-  call.reply = [heard, answered, unheard, process,
-                &scheduler = outside_.scheduler](KeyAnswer said) {
+  exchange.reply = [heard, answered, unheard, process,
+                    &scheduler = outside_.scheduler](KeyHeard said) {
     const auto alive = process.lock();
     if (unheard || !alive) return;
     *heard = std::move(said);
     alive->wake(answered, scheduler.now(), "key.answer");
   };
-  const auto sent = std::make_shared<KeyCall>(std::move(call));
+  const auto sent = std::make_shared<KeyExchange>(std::move(exchange));
   outside_.scheduler.at(outside_.scheduler.now() + (late ? hangs : travels),
                         [&node, sent] { node.serve(sent); });
   run.process->wake(answered, outside_.scheduler.now() + patience, "key.patience");
@@ -109,16 +111,16 @@ Task<std::optional<KeyAnswer>> Consumer::ask(Run& run, Job& job, KeyCall call) {
   co_return *heard;
 }
 
-Task<bool> Consumer::write(Run& run, Job& job, const KeyCall& call) {
+Task<bool> Consumer::write(Run& run, Job& job, const KeyExchange& exchange) {
   for (int tries = 0; tries < 5; ++tries) {
     const BootTime asked = run.clock.now();
-    const std::optional<KeyAnswer> heard = co_await ask(run, job, call);
+    const std::optional<KeyHeard> heard = co_await ask(run, job, exchange);
     if (!heard || heard->failed) {
       const Duration pause = job.stream.between(0ms, 2s);
       co_await rest(run, pause);
       continue;
     }
-    ++(heard->done ? counts_.written : counts_.refused)[static_cast<std::size_t>(call.verb)];
+    ++(heard->done ? counts_.written : counts_.refused)[static_cast<std::size_t>(exchange.verb)];
     if (!heard->done) job.lost = true;
     if (heard->done) job.lease_ends = std::max(job.lease_ends, asked + heard->lease_left);
     co_return heard->done;

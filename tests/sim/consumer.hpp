@@ -20,7 +20,7 @@ struct ConsumerCounts {
 struct Delivery {
   Identity identity;
   Body body;
-  Policy policy;
+  BoundaryPolicy policy;
   std::uint64_t number = 0;
   bool careless = false;  // acts without a look at its lease
   bool in_steps = false;  // says how far it has come
@@ -56,11 +56,11 @@ class Consumer {
   Task<bool> renew(Run& run, Job& job);
   Task<bool> advance(Run& run, Job& job, std::string_view to);
   // Repeats a write until it is heard what came of it: true if it was done.
-  Task<bool> write(Run& run, Job& job, const KeyCall& call);
-  Task<std::optional<KeyAnswer>> ask(Run& run, Job& job, KeyCall call);
+  Task<bool> write(Run& run, Job& job, const KeyExchange& exchange);
+  Task<std::optional<KeyHeard>> ask(Run& run, Job& job, KeyExchange exchange);
   Task<void> forge(Run& run, Job& job);
   Task<void> rest(Run& run, Duration time);
-  static KeyCall call_of(const Job& job, KeyCall::Verb verb);
+  [[nodiscard]] KeyExchange call_of(const Job& job, KeyVerb verb) const;
   void note(const std::string& what) const;
 
   Outside& outside_;

@@ -5,6 +5,16 @@ namespace pawl::sim {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+// As long as a token has to be.
+Owner token_of(const Delivery& delivery) {
+  const std::string number = std::to_string(delivery.number);
+  return Owner{"delivery-" + std::string(number.size() < 8 ? 8 - number.size() : 0, '0') + number};
+}
+
+}  // namespace
+
 // Asked when everything is ready and not a byte is sent.
 class Consumer::Gate final : public SendGate {
  public:
@@ -36,7 +46,7 @@ Task<void> Consumer::handle(Run& run, std::shared_ptr<Delivery> delivery) {
   const auto job =
       std::make_shared<Job>(Job{.delivery = delivery,
                                 .stream = Stream(outside_.seed, "delivery", delivery->number),
-                                .token = Owner{"delivery " + std::to_string(delivery->number)},
+                                .token = token_of(*delivery),
                                 .record = {},
                                 .lease_ends = {},
                                 .recovery_point = {}});
@@ -54,14 +64,13 @@ Task<void> Consumer::handle(Run& run, std::shared_ptr<Delivery> delivery) {
 // Repeated under the same token, as long as nobody says anything.
 Task<bool> Consumer::obtain(Run& run, Job& job, bool& finished) {
   for (int tries = 0; tries < 4; ++tries) {
-    KeyCall call = call_of(job, KeyCall::Verb::reserve);
-    call.body = job.delivery->body;
-    call.body_text = spelled(call.body, job.stream.below(3));
-    call.policy = job.delivery->policy;
-    call.secrets = &secrets_;
-    call.over_limit = !outside_.chaos.calm() && job.stream.one_in(8);
+    KeyExchange exchange = call_of(job, KeyVerb::reserve);
+    exchange.body = job.delivery->body;
+    exchange.call.meaning = spelled(exchange.body, job.stream.below(3));
+    exchange.call.meaning_type = "application/json";
+    exchange.over_limit = !outside_.chaos.calm() && job.stream.one_in(8);
     const BootTime asked = run.clock.now();
-    const std::optional<KeyAnswer> heard = co_await ask(run, job, std::move(call));
+    const std::optional<KeyHeard> heard = co_await ask(run, job, std::move(exchange));
     if (!heard || heard->failed) {
       const Duration pause = job.stream.between(0ms, 2s);
       co_await rest(run, pause);
@@ -112,7 +121,8 @@ Task<bool> Consumer::settle(Run& run, Job& job, const Outcome& outcome) {
   const bool refused = status == 408 || status == 429 ||
                        (status == 503 && find_header(answer->response.headers, "Retry-After"));
   if (answer == nullptr || refused) {
-    const KeyCall release = call_of(job, KeyCall::Verb::release);
+    KeyExchange release = call_of(job, KeyVerb::release);
+    release.call.reason = "the consumer let go of it";
     static_cast<void>(co_await write(run, job, release));
     co_return false;
   }
@@ -121,8 +131,8 @@ Task<bool> Consumer::settle(Run& run, Job& job, const Outcome& outcome) {
   const bool says_so = job.delivery->in_steps && status < 300 &&
                        job.recovery_point == job_steps[1] && job.stream.one_in(2);
   if (says_so) static_cast<void>(co_await advance(run, job, job_steps[2]));
-  KeyCall complete = call_of(job, KeyCall::Verb::complete);
-  complete.response = answer->response;
+  KeyExchange complete = call_of(job, KeyVerb::complete);
+  complete.call.response = answer->response;
   co_return co_await write(run, job, complete);
 }
 
@@ -136,29 +146,30 @@ Task<void> Consumer::keep_alive(Run& run, std::shared_ptr<Job> job) {
 }
 
 Task<bool> Consumer::renew(Run& run, Job& job) {
-  const KeyCall call = call_of(job, KeyCall::Verb::renew);
-  co_return co_await write(run, job, call);
+  const KeyExchange exchange = call_of(job, KeyVerb::renew);
+  co_return co_await write(run, job, exchange);
 }
 
 Task<bool> Consumer::advance(Run& run, Job& job, std::string_view to) {
-  KeyCall call = call_of(job, KeyCall::Verb::advance);
-  call.step = Step{job.recovery_point, std::string(to)};
-  const bool done = co_await write(run, job, call);
+  KeyExchange exchange = call_of(job, KeyVerb::advance);
+  exchange.call.after = job.recovery_point;
+  exchange.call.recovery_point = to;
+  const bool done = co_await write(run, job, exchange);
   if (done) job.recovery_point = to;
   co_return done;
 }
 
 // Somebody who has no business with this key, or who has mixed up its fences. It must be refused.
 Task<void> Consumer::forge(Run& run, Job& job) {
-  constexpr std::array verbs{KeyCall::Verb::renew, KeyCall::Verb::complete, KeyCall::Verb::release};
-  KeyCall call = call_of(job, job.stream.pick(verbs));
-  call.response = Response{200, {}, "forged by " + job.token.text};
+  constexpr std::array verbs{KeyVerb::renew, KeyVerb::complete, KeyVerb::release};
+  KeyExchange exchange = call_of(job, job.stream.pick(verbs));
+  exchange.call.response = Response{200, {}, "forged by " + job.token.text};
   switch (job.stream.below(3)) {
-    case 0: call.owner = Owner{"stranger " + job.token.text}; break;
-    case 1: --call.fence.number; break;
-    default: ++call.fence.number; break;
+    case 0: exchange.call.owner = Owner{"stranger-" + job.token.text}; break;
+    case 1: --exchange.call.fence.number; break;
+    default: ++exchange.call.fence.number; break;
   }
-  static_cast<void>(co_await ask(run, job, std::move(call)));
+  static_cast<void>(co_await ask(run, job, std::move(exchange)));
 }
 
 }  // namespace pawl::sim

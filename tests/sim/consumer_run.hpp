@@ -20,8 +20,8 @@ struct Consumer::Job {
   std::shared_ptr<Delivery> delivery;
   Stream stream;
   Owner token;
-  std::optional<Record> record;  // as granted
-  BootTime lease_ends;           // by the consumer's clock, counted from when it asked
+  SharedRecord record;  // as granted
+  BootTime lease_ends;  // by the consumer's clock, counted from when it asked
   std::string recovery_point;
   bool over = false;  // done with, or no longer its own
   bool lost = false;  // somebody said that the key is not its own any more

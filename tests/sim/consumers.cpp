@@ -5,13 +5,13 @@ namespace pawl::sim {
 using namespace std::chrono_literals;
 
 // As [key_api] can be set, with short times.
-Policy draw_consumer_policy(Stream& stream) {
+BoundaryPolicy draw_consumer_policy(Stream& stream) {
   constexpr std::array<Duration, 4> leases{3s, 6s, 12s, 30s};
   constexpr std::array<Duration, 4> timeouts{2s, 5s, 12s, 30s};
   constexpr std::array<Duration, 4> retentions{10s, 30s, 120s, 600s};
   constexpr std::array rules{OnLeaseExpiry::unknown, OnLeaseExpiry::unknown, OnLeaseExpiry::retry,
                              OnLeaseExpiry::resume};
-  Policy policy;
+  BoundaryPolicy policy;
   policy.lease = stream.pick(leases);
   policy.upstream_timeout = stream.pick(timeouts);
   policy.retention = stream.pick(retentions);
@@ -71,7 +71,7 @@ Task<void> Consumers::rest(Duration time) {
 
 std::shared_ptr<Delivery> Consumers::delivery_of(Message& message, Stream& stream, bool honest) {
   const bool changes = outside_.chaos.strikes(Fault::policy_change, stream);
-  Policy policy = draw_consumer_policy(stream);
+  BoundaryPolicy policy = draw_consumer_policy(stream);
   const bool other = outside_.chaos.strikes(Fault::other_body, stream);
   const int more = 1 + static_cast<int>(stream.below(2));
   if (changes) message.policy = policy;

@@ -23,7 +23,7 @@ class Consumers {
   struct Message {
     Identity identity;
     Body body;
-    Policy policy;
+    BoundaryPolicy policy;
     bool in_steps = false;
     bool finished = false;
   };
@@ -45,6 +45,6 @@ class Consumers {
   std::size_t waiting_ = 0;
 };
 
-Policy draw_consumer_policy(Stream& stream);
+BoundaryPolicy draw_consumer_policy(Stream& stream);
 
 }  // namespace pawl::sim

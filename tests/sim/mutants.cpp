@@ -102,6 +102,8 @@ constexpr std::array<Entry, mutants - 1> entries{{
     ENTRY(memory_not_compared,
           "another body under a key whose answer is in memory gets that answer"),
     ENTRY(memory_outlives_record, "an answer is replayed from memory after its record has expired"),
+    ENTRY(answer_of_another_life,
+          "an answer in memory outlasts the next one of its key, and is told as that one"),
     ENTRY(waiter_frees_key, "a waiter whose time is up takes the first for dead and frees the key"),
     ENTRY(landing_forgotten, "who waited for the first is never woken"),
     ENTRY(reap_unknown, "unknown outcomes are reaped past retention"),
@@ -129,6 +131,8 @@ constexpr std::array<Entry, mutants - 1> entries{{
     ENTRY(lease_told_by_wrong_clock, "what is left of a lease is told by a clock that jumped"),
     ENTRY(lease_told_in_full, "a repeated reserve is told of the whole lease, not of its rest"),
     ENTRY(refused_answer_dropped, "an answer under an old fence is refused and not kept"),
+    ENTRY(refused_write_is_done, "a write of an owner outside is refused and told as done"),
+    ENTRY(meaning_not_compared, "a reserve that means something else is taken for a repeated one"),
 }};
 #undef ENTRY
 

@@ -1,5 +1,5 @@
-// A node: the real engine, a thin gateway around it, and every background pass. What a run of it
-// knows dies with that run.
+// A node: the real boundary and key API on the real engine, and every background pass. What a run
+// of it knows dies with that run.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 #include "src/boundary/boundary.hpp"
 #include "src/core/outbox.hpp"
-#include "tests/sim/key_call.hpp"
+#include "tests/sim/key_exchange.hpp"
 #include "tests/sim/upstream.hpp"
 
 namespace pawl::sim {
@@ -35,7 +35,7 @@ class Node {
   void crash();
   // A request arrives. Lost if the node is down.
   void serve(std::shared_ptr<Exchange> exchange);
-  void serve(std::shared_ptr<KeyCall> call);
+  void serve(std::shared_ptr<KeyExchange> exchange);
   void hung_up(const std::shared_ptr<Exchange>& exchange);
   // An event of a source arrives; `durable` is called once it is kept.
   void hear(const SourceEvent& event, std::function<void()> durable);
@@ -58,10 +58,12 @@ class Node {
   Task<void> repeat(Run& run, Pass pass, Duration every);
   Task<void> guard(Run& run, std::shared_ptr<Exchange> exchange);
   Task<void> free_key(Run& run, Identity identity);
-  Task<void> answer_key_call(Run& run, std::shared_ptr<KeyCall> call);
-  Task<KeyAnswer> reserve_key(Run& run, const KeyCall& call);
-  Task<KeyAnswer> write_key(Run& run, const KeyCall& call);
-  void describe_lease(Run& run, KeyAnswer& answer);
+  Task<void> answer_key_call(Run& run, std::shared_ptr<KeyExchange> exchange);
+  KeyHeard heard_of(const KeyExchange& exchange, const KeyAnswer& answer);
+  void check_reservation(const KeyExchange& exchange, const Reservation& found);
+  void check_write(const KeyExchange& exchange, const GrantWrite& written);
+  Duration check_document(const KeyExchange& exchange, const KeyAnswer& answer,
+                          const Record& record);
   Answer answer_of(const Run& run, const RequestContext& context, Said said,
                    Response response) const;
   void check_doubt(Run& run, const Record& record);

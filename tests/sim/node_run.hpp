@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "src/boundary/boundary.hpp"
+#include "src/boundary/key_api.hpp"
 #include "tests/sim/node.hpp"
 #include "tests/sim/sleepers.hpp"
 
@@ -45,7 +45,8 @@ struct Node::Run {
         sleepers(*process, outside.scheduler, clock),
         state(Stream(outside.seed, "memory").one_in(2) ? 0 : std::size_t{1} << 20,
               std::numeric_limits<std::size_t>::max()),
-        boundary(state, {engine, store, clock, entropy, sleepers, gateway_metrics, log}) {
+        boundary(state, {engine, store, clock, entropy, sleepers, gateway_metrics, log}),
+        key_api(state, {engine, store, clock, entropy, sleepers, gateway_metrics, log}, boundary) {
     store.tell(state.cache);
   }
   // Coroutines first: they hold references to all the rest.
@@ -71,6 +72,7 @@ struct Node::Run {
   NoLog log;
   BoundaryState state;
   Boundary boundary;
+  KeyApi key_api;
   std::multiset<Identity> active;  // keys that a coroutine of this run works on
 };
 

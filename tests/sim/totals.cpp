@@ -40,7 +40,7 @@ void print_consumers(std::ostream& out, const ConsumerCounts& counts) {
         << '\n';
   }
   for (std::size_t i = 1; i < key_verbs; ++i) {
-    const std::string_view verb = name_of(static_cast<KeyCall::Verb>(i));
+    const std::string_view verb = to_text(static_cast<KeyVerb>(i));
     out << "  " << std::setw(12) << counts.written[i] << "  " << verb << ": done\n";
     out << "  " << std::setw(12) << counts.refused[i] << "  " << verb << ": refused\n";
   }

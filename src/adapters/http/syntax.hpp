@@ -1,12 +1,13 @@
 // Character classes and small readers of RFC 9110, shared by heads and chunks.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "src/core/field_syntax.hpp"
 
 namespace pawl::http {
 
@@ -21,43 +22,9 @@ constexpr int hex_value(char c) {
   return -1;
 }
 
-namespace detail {
-constexpr std::array<bool, 256> token_table() {
-  std::array<bool, 256> table{};
-  for (int c = 0; c < 256; ++c) {
-    const char ch = static_cast<char>(c);
-    table[static_cast<std::size_t>(c)] =
-        c < 128 && (is_digit(ch) || is_alpha(ch) ||
-                    std::string_view("!#$%&'*+-.^_`|~").find(ch) != std::string_view::npos);
-  }
-  return table;
-}
-inline constexpr std::array<bool, 256> token_chars = token_table();
-
-constexpr std::array<bool, 256> value_table() {
-  std::array<bool, 256> table{};
-  for (std::size_t c = 0; c < 256; ++c) table[c] = c == '\t' || (c >= 0x20 && c != 0x7F);
-  return table;
-}
-inline constexpr std::array<bool, 256> value_chars = value_table();
-}  // namespace detail
-
-constexpr bool is_token_char(char c) { return detail::token_chars[static_cast<unsigned char>(c)]; }
-
-constexpr bool is_token(std::string_view text) {
-  for (const char c : text) {
-    if (!is_token_char(c)) return false;
-  }
-  return !text.empty();
-}
-
-// A field value: no control characters but HTAB. Bytes over 0x7F are allowed and mean nothing.
-constexpr bool is_field_value(std::string_view text) {
-  for (const char c : text) {
-    if (!detail::value_chars[static_cast<unsigned char>(c)]) return false;
-  }
-  return true;
-}
+using pawl::is_field_value;
+using pawl::is_token;
+using pawl::is_token_char;
 
 // SP and HTAB only: anything else beside a value belongs to it.
 constexpr std::string_view trimmed(std::string_view text) {

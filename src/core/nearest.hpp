@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace pawl::config {
+namespace pawl {
 
 // How many letters must be changed, added, dropped or swapped with their neighbour.
 std::size_t edit_distance(std::string_view a, std::string_view b);
@@ -14,4 +14,4 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 // equals wins.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);
 
-}  // namespace pawl::config
+}  // namespace pawl

@@ -1,8 +1,8 @@
-#include "src/gateway/key_calls.hpp"
+#include "src/boundary/key_calls.hpp"
 
 #include <gmock/gmock.h>
 
-namespace pawl::gateway {
+namespace pawl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -159,4 +159,4 @@ TEST(KeyCalls, AnAnswerThatCouldBeReadTwoWaysIsRefused) {
 }
 
 }  // namespace
-}  // namespace pawl::gateway
+}  // namespace pawl

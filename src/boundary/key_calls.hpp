@@ -2,7 +2,7 @@
 // is wrong and what would be right.
 #pragma once
 
-#include <optional>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -11,7 +11,11 @@
 #include "pawl/types/names.hpp"
 #include "pawl/types/record.hpp"
 
-namespace pawl::gateway {
+namespace pawl {
+
+// An answer that is handed in may have what one from the wire may have.
+inline constexpr std::size_t handed_fields_max = 200;
+inline constexpr std::size_t handed_field_bytes_max = std::size_t{64} << 10;
 
 enum class KeyVerb { reserve, advance, complete, release, renew };
 
@@ -29,17 +33,17 @@ struct KeyCall {
 
 Expected<KeyCall, std::string> read_key_call(KeyVerb verb, std::string_view body);
 
-}  // namespace pawl::gateway
+}  // namespace pawl
 
 namespace pawl {
 
 template <>
-struct Names<gateway::KeyVerb> {
-  static constexpr NameTable<gateway::KeyVerb, 5> table{{{gateway::KeyVerb::reserve, "reserve"},
-                                                         {gateway::KeyVerb::advance, "advance"},
-                                                         {gateway::KeyVerb::complete, "complete"},
-                                                         {gateway::KeyVerb::release, "release"},
-                                                         {gateway::KeyVerb::renew, "renew"}}};
+struct Names<KeyVerb> {
+  static constexpr NameTable<KeyVerb, 5> table{{{KeyVerb::reserve, "reserve"},
+                                                {KeyVerb::advance, "advance"},
+                                                {KeyVerb::complete, "complete"},
+                                                {KeyVerb::release, "release"},
+                                                {KeyVerb::renew, "renew"}}};
 };
 
 }  // namespace pawl

@@ -1,4 +1,4 @@
-#include "src/gateway/key_calls.hpp"
+#include "src/boundary/key_calls.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -6,11 +6,10 @@
 #include <vector>
 
 #include "pawl/types/json.hpp"
-#include "src/adapters/http/head.hpp"
-#include "src/adapters/http/syntax.hpp"
-#include "src/config/nearest.hpp"
+#include "src/core/field_syntax.hpp"
+#include "src/core/nearest.hpp"
 
-namespace pawl::gateway {
+namespace pawl {
 namespace {
 
 using json::Kind;
@@ -20,9 +19,7 @@ constexpr std::size_t owner_bytes_min = 16;
 constexpr std::size_t owner_bytes_max = 128;
 constexpr std::size_t text_bytes_max = 255;
 
-// An answer that is handed in may have what one from the wire may have.
-constexpr http::HeadLimits header_limits;
-static_assert(header_limits.field_count_max == 200 && header_limits.head_bytes_max == 64U << 10U,
+static_assert(handed_fields_max == 200 && handed_field_bytes_max == 64U << 10U,
               "the messages below name these");
 
 // The first trouble, as "/fence must be ..."; everything after it is not looked at.
@@ -54,7 +51,7 @@ void check_members(const Value& object, std::string_view where,
     if (std::ranges::find(known, member.name) != known.end()) continue;
     const std::string name = shortened(member.name);
     const std::string pointer = std::string(where) + json::to_text(json::Pointer{{name}});
-    const std::string_view near = config::nearest(name, known);
+    const std::string_view near = nearest(name, known);
     std::string must = "is not known here";
     if (!near.empty())
       must.append("; did you mean ").append(where).append("/").append(near).append("?");
@@ -215,20 +212,19 @@ void read_headers(const Value& response, Headers& into, Trouble& trouble) {
   }
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < headers->items.size(); ++i) {
-    if (i == header_limits.field_count_max) {
+    if (i == handed_fields_max) {
       return trouble.at("/response/headers", "must have 200 fields at most");
     }
     const Value& pair = headers->items[i];
     const bool good = pair.kind == Kind::array && pair.items.size() == 2 &&
                       pair.items[0].kind == Kind::string && pair.items[1].kind == Kind::string &&
-                      http::is_token(pair.items[0].text) &&
-                      http::is_field_value(pair.items[1].text);
+                      is_token(pair.items[0].text) && is_field_value(pair.items[1].text);
     if (!good) {
       return trouble.at("/response/headers/" + std::to_string(i),
                         R"(must be a header field's name and value, like ["Name","value"])");
     }
     bytes += pair.items[0].text.size() + pair.items[1].text.size();
-    if (bytes > header_limits.head_bytes_max) {
+    if (bytes > handed_field_bytes_max) {
       return trouble.at("/response/headers", "must have 64 KiB of names and values at most");
     }
     into.push_back({pair.items[0].text, pair.items[1].text});
@@ -331,4 +327,4 @@ Expected<KeyCall, std::string> read_key_call(KeyVerb verb, std::string_view body
   return Unexpected{std::move(trouble.what)};
 }
 
-}  // namespace pawl::gateway
+}  // namespace pawl

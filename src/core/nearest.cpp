@@ -1,9 +1,9 @@
-#include "src/config/nearest.hpp"
+#include "src/core/nearest.hpp"
 
 #include <algorithm>
 #include <vector>
 
-namespace pawl::config {
+namespace pawl {
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   // Three rows of the usual table: a swap looks two back.
@@ -42,4 +42,4 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   return best;
 }
 
-}  // namespace pawl::config
+}  // namespace pawl

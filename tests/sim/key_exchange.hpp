@@ -3,41 +3,32 @@
 
 #include <functional>
 
-#include "src/engine/engine.hpp"
+#include "src/boundary/key_api.hpp"
 #include "tests/sim/checker.hpp"
 
 namespace pawl::sim {
 
-struct KeyAnswer {
+// What the caller makes of its answer.
+struct KeyHeard {
   bool failed = true;                          // 503 or 429: repeat it
   DecisionKind decision = DecisionKind::gone;  // reserve
   bool done = false;                           // every other verb
-  std::optional<Record> record;                // as far as it is described to the caller
-  Duration lease_left{0};
+  SharedRecord record;                         // as far as it is described to the caller
+  Duration lease_left{0};                      // `lease_seconds`
 };
 
-struct KeyCall {
-  enum class Verb { reserve, advance, complete, release, renew };
-
-  Verb verb = Verb::reserve;
+struct KeyExchange {
+  KeyVerb verb = KeyVerb::reserve;
   Identity identity;
-  Owner owner;
-  // reserve
-  Body body;
-  std::string body_text;  // one of the spellings of `body`
-  Policy policy;
+  KeyCall call;  // what the body says
+  Body body;     // reserve: what is meant
+  BoundaryPolicy policy;
+  bool over_limit = false;  // reserve: the caller's new keys per second are used up
   const FingerprintSecrets* secrets = nullptr;
-  bool over_limit = false;  // of new keys per second: nothing new may be granted
-  // all the others
-  Fence fence;
-  Step step;
-  Response response;
-
-  std::function<void(KeyAnswer)> reply;
+  std::function<void(KeyHeard)> reply;
 };
 
 inline constexpr std::size_t key_verbs = 5;
-std::string_view name_of(KeyCall::Verb verb);
 
 // Where a node's caller is outside of the process: keys of their own.
 inline constexpr std::string_view api_prefix = "api:";

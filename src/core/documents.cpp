@@ -1,0 +1,90 @@
+#include "src/core/documents.hpp"
+
+#include <cstdio>
+
+#include "src/core/json_writer.hpp"
+
+namespace pawl {
+namespace {
+
+std::string base64(std::string_view bytes) {
+  static constexpr std::string_view digits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t group = 0;
+    for (std::size_t j = 0; j < 3; ++j) {
+      group = group << 8 |
+              (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : std::uint32_t{0});
+    }
+    for (std::size_t j = 0; j < 4; ++j) {
+      out += i + j <= bytes.size() ? digits[group >> (18 - 6 * j) & 63U] : '=';
+    }
+  }
+  return out;
+}
+
+bool is_text(std::string_view bytes) { return json::read(json::quote(bytes)).has_value(); }
+
+// HTTP allows any bytes from 0x80 on in a field and says nothing of what they mean; what is not
+// UTF-8 is mostly ISO 8859-1.
+std::string text_of_field(const std::string& value) {
+  if (is_text(value)) return value;
+  std::string text;
+  for (const char c : value) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x80) {
+      text += c;
+    } else {
+      text += static_cast<char>(0xC0U | byte >> 6U);
+      text += static_cast<char>(0x80U | (byte & 0x3FU));
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+Response plain_problem(int status, std::string_view title, std::string_view detail) {
+  JsonObject out;
+  out.text("type", "about:blank").text("title", title).number("status", status);
+  if (!detail.empty()) out.text("detail", detail);
+  Response response;
+  response.status = status;
+  response.headers = {{"Content-Type", "application/problem+json"},
+                      {"Content-Language", "en"},
+                      {"Link", R"(</_pawl/v1/policy>; rel="describedby")"},
+                      {"Pawl-Should-Retry", "false"}};
+  response.body = out.done();
+  return response;
+}
+
+std::string timestamp(Instant instant) {
+  const auto day = std::chrono::floor<std::chrono::days>(instant);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss time(instant - day);
+  char text[40];
+  std::snprintf(text, sizeof text, "\"%04d-%02u-%02uT%02d:%02d:%02d.%06dZ\"",
+                static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
+                static_cast<unsigned>(date.day()), static_cast<int>(time.hours().count()),
+                static_cast<int>(time.minutes().count()), static_cast<int>(time.seconds().count()),
+                static_cast<int>(time.subseconds().count()));
+  return text;
+}
+
+std::string stored_response(const StoredResponse& response) {
+  std::string headers = "[";
+  for (const Header& header : response.headers) {
+    if (headers.size() > 1) headers += ',';
+    headers +=
+        "[" + json::quote(header.name) + "," + json::quote(text_of_field(header.value)) + "]";
+  }
+  JsonObject out;
+  out.number("status", response.status).raw("headers", headers + "]");
+  if (!response.body) return out.flag("body_withheld", true).done();
+  // Any bytes may be an answer; JSON text may not be any bytes.
+  if (is_text(*response.body)) return out.text("body", *response.body).done();
+  return out.text("body_base64", base64(*response.body)).done();
+}
+
+}  // namespace pawl
