@@ -11,10 +11,10 @@
 
 #include "cmd/pawl/command.hpp"
 #include "cmd/pawl/demo_service.hpp"
-#include "cmd/pawl/node.hpp"
 #include "cmd/pawl/setting_up.hpp"
 #include "src/adapters/os/log_sink.hpp"
 #include "src/config/serving.hpp"
+#include "src/gateway/node.hpp"
 
 namespace pawl::cmd {
 namespace {
@@ -128,7 +128,7 @@ int serve(const config::Config& config, Addresses& at) {
   opening.create = true;
   Expected<OpenStore, std::string> store = open_store(config.store, opening);
   if (!store) return fail(store.error());
-  Node node(config, std::move(*store));
+  gateway::Node node(config, std::move(*store));
   const Expected<Done, std::string> opened = node.open();
   if (!opened) return fail(opened.error());
   at.gateway = node.public_url();

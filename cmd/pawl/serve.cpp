@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "cmd/pawl/command.hpp"
-#include "cmd/pawl/node.hpp"
 #include "cmd/pawl/setting_up.hpp"
 #include "src/config/serving.hpp"
+#include "src/gateway/node.hpp"
 
 namespace pawl::cmd {
 namespace {
@@ -48,7 +48,7 @@ int run(const Options& options) {
     std::cerr << "pawl serve: " << agreed.error() << '\n';
     return exit_failed;
   }
-  Node node(config, std::move(*store));
+  gateway::Node node(config, std::move(*store));
   const Expected<Done, std::string> opened = node.open();
   if (!opened) {
     std::cerr << "pawl serve: " << opened.error() << '\n';

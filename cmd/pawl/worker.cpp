@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "cmd/pawl/command.hpp"
-#include "cmd/pawl/node.hpp"
 #include "cmd/pawl/setting_up.hpp"
 #include "src/config/serving.hpp"
+#include "src/gateway/node.hpp"
 
 namespace pawl::cmd {
 namespace {
@@ -35,7 +35,7 @@ int run(const Options& options) {
     return exit_failed;
   }
   const StoreState state = state_of(read->config, *store);
-  Node node(read->config, std::move(*store), Role::work);
+  gateway::Node node(read->config, std::move(*store), gateway::Role::work);
   const Expected<Done, std::string> opened = node.open();
   if (!opened) {
     std::cerr << "pawl worker: " << opened.error() << '\n';

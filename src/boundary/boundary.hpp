@@ -100,6 +100,8 @@ class Boundary {
   Task<void> settle_late();
   // How many of them there are. From any thread.
   [[nodiscard]] std::size_t late() const { return late_.count(); }
+  // Returns when there is none. For the end of a node.
+  Task<void> all_recorded();
 
   // Waits a moment for room for `bytes` and for a stored answer that may be found. False: none.
   Task<bool> make_room(RequestContext& context, std::size_t bytes);

@@ -156,4 +156,13 @@ Task<void> Boundary::settle_late() {
   }
 }
 
+Task<void> Boundary::all_recorded() {
+  const std::shared_ptr<Sleeper> sleeper = ports_.sleepers.new_sleeper();
+  late_.when_none_is_left(sleeper);
+  while (late_.count() > 0) {
+    sleeper->rest();
+    co_await sleeper->sleep(std::chrono::hours(1));
+  }
+}
+
 }  // namespace pawl

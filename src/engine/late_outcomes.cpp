@@ -38,7 +38,8 @@ Task<std::size_t> LateOutcomes::settle(Engine& engine) {
     if (unreadable) ++lost;
     if (settled || unreadable) {
       bytes_ -= late.bytes;
-      --count_;
+      const std::shared_ptr<Wakeable> waits = --count_ == 0 ? none_left_.lock() : nullptr;
+      if (waits) waits->wake();
       trying.pop_front();
       continue;
     }

@@ -8,6 +8,7 @@
 
 #include "src/engine/engine.hpp"
 #include "src/ports/memory_budget.hpp"
+#include "src/ports/sleeper.hpp"
 
 namespace pawl {
 
@@ -22,6 +23,9 @@ class LateOutcomes {
   // Tries each once more. How many are lost for good: their records cannot be read.
   Task<std::size_t> settle(Engine& engine);
 
+  // Wakes it when none is left to be recorded. One at a time.
+  void when_none_is_left(std::weak_ptr<Wakeable> wakes) { none_left_ = std::move(wakes); }
+
   // From any thread.
   [[nodiscard]] std::size_t count() const { return count_; }
 
@@ -34,6 +38,7 @@ class LateOutcomes {
   };
 
   std::list<Late> waiting_;
+  std::weak_ptr<Wakeable> none_left_;
   std::size_t bytes_ = 0;
   std::atomic<std::size_t> count_ = 0;
 };

@@ -68,15 +68,9 @@ LedgerJob::LedgerJob(const config::Config& config, LedgerStore& ledger,
       polling_(sleepers, log, "a ledger comparison", look_every) {}
 
 Task<void> LedgerJob::run() {
-  busy_ = std::ranges::any_of(config_.sources, is_scheduled);
-  return work();
-}
-
-Task<void> LedgerJob::work() {
-  if (!busy_) co_return;
+  if (std::ranges::none_of(config_.sources, is_scheduled)) co_return;
   const std::function poll = [this]() -> Task<void> { return look(); };
   co_await polling_.run(poll);
-  busy_ = false;
 }
 
 Task<void> LedgerJob::look() {

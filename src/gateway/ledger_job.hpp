@@ -34,11 +34,8 @@ class LedgerJob {
   Task<void> run();
   // Lets the page under way end. From any thread.
   void stop() { polling_.stop(); }
-  // Whether `run` was called and is not over. From any thread.
-  [[nodiscard]] bool busy() const { return busy_; }
 
  private:
-  Task<void> work();
   Task<void> look();
   Task<void> make(const config::Source& source);
   Task<LedgerComparison::Result> compare(const config::Source& source);
@@ -52,7 +49,6 @@ class LedgerJob {
   RequestLog& log_;
   PollLoop polling_;
   std::string last_trouble_;
-  std::atomic<bool> busy_ = false;
 };
 
 // What a comparison counted, as it is stored and printed: one JSON object.

@@ -15,12 +15,6 @@ constexpr int blame_max = 3;
 constexpr int reap_rounds_max = 20;
 constexpr Duration idle_reap_every = std::chrono::hours(1);
 
-// Says so however the job ends.
-struct Over {
-  ~Over() { busy = false; }
-  std::atomic<bool>& busy;
-};
-
 using TallyKey = std::tuple<std::string, Instant, std::string, std::string>;
 using Tallies = std::map<TallyKey, Tally>;
 
@@ -66,11 +60,6 @@ Recorder::Recorder(const config::Config& config, ObservationStore& observations,
       watches_(watches),
       options_(options),
       reap_at_(clock.now() + options.reap_every) {}
-
-Task<void> Recorder::run(Sleepers& sleepers) {
-  busy_ = true;
-  return work(sleepers);
-}
 
 void Recorder::stop() {
   std::shared_ptr<Wakeable> sleeper;
@@ -131,8 +120,7 @@ bool Recorder::must_stop() {
   return stopping_;
 }
 
-Task<void> Recorder::work(Sleepers& sleepers) {
-  const Over over{busy_};
+Task<void> Recorder::run(Sleepers& sleepers) {
   const std::shared_ptr<Sleeper> sleeper = sleepers.new_sleeper();
   {
     const std::lock_guard lock(mutex_);

@@ -47,8 +47,6 @@ class Recorder {
   Task<void> run(Sleepers& sleepers);
   // From any thread.
   void stop();
-  // Whether `run` was called and is not over. From any thread.
-  [[nodiscard]] bool busy() const { return busy_; }
 
   // Any thread, never blocks for longer than it takes to note it. False: dropped; then there is
   // nothing to say about its end either.
@@ -60,7 +58,6 @@ class Recorder {
  private:
   using Batch = std::vector<Observation>;
 
-  Task<void> work(Sleepers& sleepers);
   // False: it is time to stop, and nothing is left.
   Task<bool> wait_for_work(Sleeper& sleeper);
   Batch take();
@@ -103,7 +100,6 @@ class Recorder {
   bool in_trouble_ = false;
   BootTime reap_at_;
   BootTime flush_until_ = BootTime::max();
-  std::atomic<bool> busy_ = false;
 };
 
 }  // namespace pawl::gateway

@@ -1,7 +1,6 @@
 #include "src/libpawl/node_core.hpp"
 
 #include <algorithm>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 
 #include "src/core/sha256.hpp"
@@ -43,47 +42,46 @@ std::size_t bytes_of(const LateEvidence& evidence) {
 
 }  // namespace
 
-void rethrow(std::exception_ptr failure) {
-  if (failure) std::rethrow_exception(failure);
-}
-
 NodeCore::NodeCore(OpenedStore opened, NodeOptions options)
     : options_(completed(std::move(options))),
       standard_error_(standard_error(options_)),
-      keep_running_(net::make_work_guard(context_)),
       opened_(std::move(opened)),
-      engine_(*opened_.ports.store, clock_, entropy_, *options_.metrics),
-      boundary_(state_, {engine_, *opened_.ports.store, clock_, entropy_, sleepers_,
+      engine_(*opened_.ports.store, loop_.clock, loop_.entropy, *options_.metrics),
+      boundary_(state_, {engine_, *opened_.ports.store, loop_.clock, loop_.entropy, loop_.sleepers,
                          gateway_metrics_, boundary_log_}),
-      maintenance_({engine_, boundary_, *opened_.ports.store, clock_, maintenance_metrics_,
+      maintenance_({engine_, boundary_, *opened_.ports.store, loop_.clock, maintenance_metrics_,
                     boundary_log_, opened_.ports.upkeep.get()},
                    maintenance_options()),
-      renew_every_(Duration(1s).count()),
       flows_(std::max<std::size_t>(options_.flow_threads, 1)) {
   engine_.set_restored(workers::restoration_of(opened_.restored));
-  net::co_spawn(context_, deadlines_.run(), net::detached);
-  net::co_spawn(context_, keep_leases(), net::detached);
-  net::co_spawn(context_, look_after(), net::detached);
-  net::co_spawn(context_, tidy(), net::detached);
-  if (options_.passes) {
-    net::co_spawn(context_, sweep(), net::detached);
-    net::co_spawn(context_, reap(), net::detached);
-  }
-  thread_ = std::thread([this] { context_.run(); });
+  start_jobs();
+  loop_.start();
 }
 
 NodeCore::~NodeCore() {
   flows_.join();
-  stopping_ = true;
-  context_.stop();
-  thread_.join();
+  loop_.stop_jobs();
+  loop_.ended().wait();
+  loop_.join();
   kept_.clear();
   // Its threads may still be letting go of the event loop they have just woken: they end first.
   opened_.ports = OpenStore{};
 }
 
+void NodeCore::start_jobs() {
+  renewing_ = &loop_.repeat("renewing leases", 1s, [this] { return maintenance_.renew(); });
+  loop_.repeat("looking after lost reservations", look_after_every,
+               [this] { return look_after(); });
+  const Duration every = options_.sweep_interval;
+  loop_.repeat("store maintenance", every, [this] { return maintenance_.tidy(loop_.stopping()); });
+  if (!options_.passes) return;
+  loop_.repeat("sweeping", every, [this] { return maintenance_.sweep(loop_.stopping()); });
+  // Beside the sweeper: where much is past its retention it takes its time.
+  loop_.repeat("reaping", every, [this] { return maintenance_.reap(loop_.stopping()); });
+}
+
 void NodeCore::demand_other_thread() {
-  if (!context_.get_executor().running_in_this_thread()) return;
+  if (!loop_.context.get_executor().running_in_this_thread()) return;
   throw std::logic_error(
       "a blocking call of libpawl on the node's own thread would wait for itself: a function that "
       "was handed to Middleware::begin, finish or an awaiting form must pass it to another thread");
@@ -92,11 +90,8 @@ void NodeCore::demand_other_thread() {
 void NodeCore::offload(std::function<void()> work) { net::post(flows_, std::move(work)); }
 
 void NodeCore::expect_leases_of(Duration lease) {
-  // Renewals come at a third of a lease; looking six times a lease is soon enough for that.
-  const Duration::rep wanted = std::clamp<Duration>(lease / 6, 20ms, 1s).count();
-  Duration::rep before = renew_every_;
-  while (wanted < before && !renew_every_.compare_exchange_weak(before, wanted)) {
-  }
+  // Renewals come at a third of a lease; six polls a lease are soon enough for that.
+  renewing_->at_least_every(std::clamp<Duration>(lease / 6, 20ms, 1s));
 }
 
 void NodeCore::say(LogLevel level, std::string_view text) const {
@@ -146,41 +141,9 @@ workers::MaintenanceOptions NodeCore::maintenance_options() const {
   return options;
 }
 
-Task<void> NodeCore::keep_leases() {
-  for (;;) {
-    co_await maintenance_.renew();
-    co_await clock_.sleep_until(clock_.now() + Duration(renew_every_));
-  }
-}
-
 Task<void> NodeCore::look_after() {
-  for (;;) {
-    co_await maintenance_.look_after();
-    co_await keep_remembered();
-    co_await clock_.sleep_until(clock_.now() + look_after_every);
-  }
-}
-
-Task<void> NodeCore::sweep() {
-  for (;;) {
-    co_await clock_.sleep_until(clock_.now() + options_.sweep_interval);
-    co_await maintenance_.sweep(stopping_);
-  }
-}
-
-// Beside the sweeper: where much is past its retention it takes its time.
-Task<void> NodeCore::reap() {
-  for (;;) {
-    co_await clock_.sleep_until(clock_.now() + options_.sweep_interval);
-    co_await maintenance_.reap(stopping_);
-  }
-}
-
-Task<void> NodeCore::tidy() {
-  for (;;) {
-    co_await clock_.sleep_until(clock_.now() + options_.sweep_interval);
-    co_await maintenance_.tidy(stopping_);
-  }
+  co_await maintenance_.look_after();
+  co_await keep_remembered();
 }
 
 void NodeCore::keep_evidence(LateEvidence evidence) { run(keep_or_remember(std::move(evidence))); }

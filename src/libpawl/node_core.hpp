@@ -1,29 +1,19 @@
 // What a Node is a handle of.
 #pragma once
 
-#include <atomic>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
-#include <boost/asio/use_future.hpp>
 #include <limits>
 #include <list>
 #include <mutex>
 #include <set>
-#include <thread>
 
 #include "pawl/node.hpp"
-#include "src/adapters/http/deadlines.hpp"
 #include "src/adapters/os/log_sink.hpp"
-#include "src/adapters/os/random.hpp"
-#include "src/adapters/os/sleepers.hpp"
-#include "src/adapters/os/system_clock.hpp"
 #include "src/boundary/boundary.hpp"
 #include "src/engine/stored_restoration.hpp"
 #include "src/libpawl/phase_transaction.hpp"
+#include "src/node/event_loop.hpp"
 #include "src/node/open_store.hpp"
-#include "src/node/run_here.hpp"
 #include "src/workers/maintenance.hpp"
 
 namespace pawl::detail {
@@ -37,13 +27,21 @@ struct OpenedStore {
 // Throws OpenError.
 OpenedStore open_for_service(const std::string& url, const NodeOptions& options);
 
+// Keeps what it throws, for whoever waits for it.
+template <class T>
+Task<void> keep_outcome(Task<T> task, std::optional<T>& result, std::exception_ptr& failure) {
+  try {
+    result.emplace(co_await std::move(task));
+  } catch (...) {
+    failure = std::current_exception();
+  }
+}
+
 template <class T>
 Task<void> hand_over(Task<T> task, std::function<void(T)> done) {
   T result = co_await std::move(task);
   done(std::move(result));
 }
-
-void rethrow(std::exception_ptr failure);
 
 class NodeCore {
  public:
@@ -58,15 +56,16 @@ class NodeCore {
   T run(Task<T> task) {
     demand_other_thread();
     std::optional<T> result;
-    Task<void> kept = keep_result(std::move(task), result);
-    boost::asio::co_spawn(context_, std::move(kept), boost::asio::use_future).get();
+    std::exception_ptr failure;
+    loop_.spawn_service(keep_outcome(std::move(task), result, failure)).wait();
+    if (failure) std::rethrow_exception(failure);
+    if (!result) throw std::logic_error("the node has ended before its last call");
     return std::move(*result);
   }
   // On the node's thread, which then calls `done`.
   template <class T>
   void start(Task<T> task, std::function<void(T)> done) {
-    Task<void> handed = hand_over(std::move(task), std::move(done));
-    boost::asio::co_spawn(context_, std::move(handed), rethrow);
+    loop_.spawn_service(hand_over(std::move(task), std::move(done)));
   }
   // On one of the threads that may block.
   void offload(std::function<void()> work);
@@ -93,11 +92,11 @@ class NodeCore {
   BoundaryState& state() { return state_; }
   Log& log() { return boundary_log_; }
   Store& store() { return *opened_.ports.store; }
-  Clock& clock() { return clock_; }
+  Clock& clock() { return loop_.clock; }
   Metrics& metrics() { return *options_.metrics; }
   TransactionSource& backend() { return *opened_.backend; }
   ReconciliationStore& cases() { return *opened_.ports.cases; }
-  http::Deadlines& deadlines() { return deadlines_; }
+  http::Deadlines& deadlines() { return loop_.deadlines; }
   [[nodiscard]] std::optional<std::string> trouble() const { return opened_.ports.trouble(); }
 
  private:
@@ -113,11 +112,8 @@ class NodeCore {
 
   void demand_other_thread();
   workers::MaintenanceOptions maintenance_options() const;
-  Task<void> keep_leases();
+  void start_jobs();
   Task<void> look_after();
-  Task<void> sweep();
-  Task<void> reap();
-  Task<void> tidy();
   Task<Done> keep_or_remember(LateEvidence evidence);
   Task<void> keep_remembered();
 
@@ -125,28 +121,23 @@ class NodeCore {
   const std::unique_ptr<os::LogSink> standard_error_;  // where the options have no log
   // Before the event loop: coroutines that end with it give back what they hold here.
   BoundaryState state_{0, std::numeric_limits<std::size_t>::max()};  // a service has its own cache
-  boost::asio::io_context context_{1};
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> keep_running_;
-  os::SystemClock clock_;
-  os::SystemEntropy entropy_;
-  http::Deadlines deadlines_{clock_};
+  BoundaryLog boundary_log_{*this};
+  // Calls are services of it: by contract none is under way when the node ends, and one that is,
+  // and may wait for long, goes with the loop. Jobs are waited for.
+  EventLoop loop_{boundary_log_};
   OpenedStore opened_;
   Engine engine_;
   NoGatewayMetrics gateway_metrics_;
-  BoundaryLog boundary_log_{*this};
-  os::AsioSleepers sleepers_{context_.get_executor()};
   Boundary boundary_;
   NoMaintenanceMetrics maintenance_metrics_;
   workers::Maintenance maintenance_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<void>> kept_;  // under mutex_
   std::multiset<std::string> reconciled_;    // routes; under mutex_
-  std::atomic<Duration::rep> renew_every_;
-  std::atomic<bool> stopping_ = false;
-  std::list<LateEvidence> evidence_;  // that could not be written yet
+  PollLoop* renewing_ = nullptr;             // one of the loop's jobs
+  std::list<LateEvidence> evidence_;         // that could not be written yet
   std::size_t evidence_bytes_ = 0;
   boost::asio::thread_pool flows_;
-  std::thread thread_;  // last: it uses all of the above
 };
 
 }  // namespace pawl::detail

@@ -9,6 +9,7 @@
 #include "src/core/scope_kind.hpp"
 #include "src/libpawl/node_core.hpp"
 #include "src/libpawl/point.hpp"
+#include "src/node/run_here.hpp"
 #include "src/reconcile/derived_key.hpp"
 #include "src/reconcile/event.hpp"
 #include "src/workers/reconciler.hpp"
@@ -163,7 +164,10 @@ ReconcileReport Reconciler::Core::pass() {
   const std::lock_guard one(passing);
   std::optional<workers::ReconcileCounts> counts;
   context.restart();
-  boost::asio::co_spawn(context, keep_result(worker.poll_once(), counts), detail::rethrow);
+  boost::asio::co_spawn(context, detail::keep_result(worker.poll_once(), counts),
+                        [](std::exception_ptr failure) {
+                          if (failure) std::rethrow_exception(failure);
+                        });
   context.run();
   return {counts->asked, counts->completed, counts->released, counts->dead};
 }

@@ -13,7 +13,13 @@ Task<void> PollLoop::run(const std::function<Task<void>()>& poll) {
     } catch (const std::exception& failure) {
       log_.say("error", what_ + " was given up, until the next time: " + failure.what());
     }
-    if (!stopped_) co_await sleeper_->sleep(every_);
+    if (!stopped_) co_await sleeper_->sleep(Duration(every_));
+  }
+}
+
+void PollLoop::at_least_every(Duration every) {
+  Duration::rep before = every_;
+  while (every.count() < before && !every_.compare_exchange_weak(before, every.count())) {
   }
 }
 

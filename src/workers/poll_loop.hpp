@@ -14,11 +14,17 @@ class PollLoop {
  public:
   // `what` names the job in the log, should it throw.
   PollLoop(Sleepers& sleepers, Log& log, std::string what, Duration every)
-      : sleeper_(sleepers.new_sleeper()), log_(log), what_(std::move(what)), every_(every) {}
+      : sleeper_(sleepers.new_sleeper()),
+        log_(log),
+        what_(std::move(what)),
+        every_(every.count()) {}
 
   // Polls until `stop`, on the sleepers' thread. What a poll throws ends that poll, not the job.
   // `poll` outlives it.
   Task<void> run(const std::function<Task<void>()>& poll);
+
+  // From now on at least so often. From any thread.
+  void at_least_every(Duration every);
 
   // There may be something to do. From any thread.
   void wake() { sleeper_->wake(); }
@@ -34,7 +40,7 @@ class PollLoop {
   const std::shared_ptr<Sleeper> sleeper_;
   Log& log_;
   const std::string what_;
-  const Duration every_;
+  std::atomic<Duration::rep> every_;
   std::atomic<bool> stopped_ = false;
 };
 

@@ -1,18 +1,15 @@
-#include "cmd/pawl/node.hpp"
+#include "src/gateway/node.hpp"
 
 #include <algorithm>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
-#include <future>
 
 #include "src/config/serving.hpp"
 #include "src/engine/orphans.hpp"
 #include "src/node/run_here.hpp"
 
-namespace pawl::cmd {
+namespace pawl::gateway {
 namespace {
 
 namespace net = boost::asio;
@@ -67,22 +64,13 @@ std::string url_of(const config::Address& address, std::uint16_t port) {
   return "http://" + (v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(port);
 }
 
-template <class Condition>
-bool wait_until(Condition condition, std::chrono::steady_clock::time_point deadline) {
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() >= deadline) return false;
-    std::this_thread::sleep_for(5ms);
-  }
-  return true;
-}
-
 }  // namespace
 
 // SIGTERM and SIGINT end the node. SIGHUP is what many programs take for "read your configuration
 // again", and what a terminal sends that goes away: neither may end a payment in the middle.
 class Node::Signals {
  public:
-  explicit Signals(gateway::RequestLog& log) : log_(log) {
+  explicit Signals(RequestLog& log) : log_(log) {
     wait_for_end();
     wait_for_hup();
   }
@@ -105,7 +93,7 @@ class Node::Signals {
     });
   }
 
-  gateway::RequestLog& log_;
+  RequestLog& log_;
   net::io_context context_;
   net::signal_set ends_{context_, SIGTERM, SIGINT};
   net::signal_set hups_{context_, SIGHUP};
@@ -125,34 +113,35 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
       admin_count_(256, 256) {
   shared_.orphans = std::make_shared<Orphans>();
   for (std::size_t i = 0; i < thread_count(config); ++i) {
-    EventLoop::Ports ports{*store_.store, *store_.cases, metrics_, nullptr, {}};
+    NodeThread::Ports ports{*store_.store, *store_.cases, metrics_, nullptr, {}};
     if (i == 0) ports.upkeep = store_.upkeep.get();
     ports.on_restoration = [this](const std::optional<StoredRestoration>& now) { obey(now); };
-    loops_.push_back(std::make_unique<EventLoop>(config, shared_, std::move(ports)));
+    threads_.push_back(std::make_unique<NodeThread>(config, shared_, std::move(ports)));
   }
   shared_.observer = &observer_;
   shared_.cases = store_.cases.get();
-  shared_.news = [&reconciler = loops_.front()->reconciler] { reconciler.wake(); };
+  shared_.news = [&reconciler = threads_.front()->reconciler] { reconciler.wake(); };
   for (const std::string& route : observed_routes(config)) {
-    metrics_.will_observe(route, gateway::all_words());
+    metrics_.will_observe(route, all_words());
   }
-  shared_.accepted = [&async = loops_.front()->async] { async.wake(); };
-  EventLoop& first = *loops_.front();
+  shared_.accepted = [&async = threads_.front()->async] { async.wake(); };
+  NodeThread& first = *threads_.front();
   open_outbox();
   const auto open_workspace = [] { return open_ledger_workspace({}); };
-  first.ledger = std::make_unique<gateway::LedgerJob>(
-      config, *store_.ledger, open_workspace, first.deadlines, first.sleepers, metrics_, log_);
+  first.ledger =
+      std::make_unique<LedgerJob>(config, *store_.ledger, open_workspace, first.loop.deadlines,
+                                  first.loop.sleepers, metrics_, log_);
   listen();
-  gateway::AdminSources sources;
+  AdminSources sources;
   sources.not_ready = [this] { return not_ready(); };
   sources.metrics = [this] { return metrics_text(); };
   sources.token = config.admin.token;
   admin_.emplace(std::move(sources));
-  admin_sessions_.emplace(first.context, first.deadlines, *admin_, http::SessionLimits{});
+  admin_sessions_.emplace(first.loop.context, first.loop.deadlines, *admin_, http::SessionLimits{});
 }
 
 Node::~Node() {
-  for (const auto& worker : loops_) worker->join();
+  for (const auto& thread : threads_) thread->loop.join();
   notifications_.reset();  // before the event loops on which it wakes whoever waits
   // Its threads may still be letting go of the event loops they have just woken: they end first.
   store_ = OpenStore{};
@@ -163,7 +152,7 @@ void Node::listen() {
   if (!store_.listen) return;
   const bool waits = role_ == Role::serve && somebody_waits(config_);
   workers::OutboxWorker* const outbox =
-      config_.destinations.empty() ? nullptr : loops_.front()->outbox.get();
+      config_.destinations.empty() ? nullptr : threads_.front()->outbox.get();
   std::vector<std::string> channels;
   if (waits) channels.emplace_back(settled_channel);
   if (outbox != nullptr) channels.emplace_back(outbox_channel);
@@ -182,47 +171,51 @@ void Node::listen() {
 // A worker looks after the outbox even where it has nowhere to send to: what waits must be seen.
 void Node::open_outbox() {
   if (role_ == Role::serve && config_.destinations.empty()) return;
-  EventLoop& first = *loops_.front();
+  NodeThread& first = *threads_.front();
   for (const config::Destination& destination : config_.destinations) {
     metrics_.will_deliver(destination.name);
   }
-  const workers::OutboxPorts ports{*store_.outbox, first.clock, first.entropy,
-                                   first.sleepers, metrics_,    log_};
+  const workers::OutboxPorts ports{*store_.outbox,      first.loop.clock, first.loop.entropy,
+                                   first.loop.sleepers, metrics_,         log_};
   first.destinations =
-      std::make_unique<gateway::HttpDestinations>(config_.destinations, first.deadlines);
+      std::make_unique<HttpDestinations>(config_.destinations, first.loop.deadlines);
   first.outbox = std::make_unique<workers::OutboxWorker>(ports, first.destinations->settings(),
-                                                         first.context.get_executor());
+                                                         first.executor());
   std::vector<workers::AskedDestination> asked;
   for (const config::Destination& each : config_.destinations) {
     const workers::SourceSettings* const source = first.sources.named(each.reconcile);
     if (source != nullptr) asked.push_back({each.name, each.rules, source});
   }
-  workers::OutboxReconcilerPorts asking{
-      *store_.outbox, *store_.cases,
-      first.sources,  first.clock,
-      first.entropy,  first.sleepers,
-      metrics_,       metrics_,
-      log_,           [&outbox = *first.outbox] { outbox.wake(); }};
+  workers::OutboxReconcilerPorts asking{*store_.outbox,
+                                        *store_.cases,
+                                        first.sources,
+                                        first.loop.clock,
+                                        first.loop.entropy,
+                                        first.loop.sleepers,
+                                        metrics_,
+                                        metrics_,
+                                        log_,
+                                        [&outbox = *first.outbox] { outbox.wake(); }};
   first.inquiries = std::make_unique<workers::OutboxReconciler>(std::move(asking), std::move(asked),
-                                                                first.context.get_executor());
+                                                                first.executor());
 }
 
 Expected<Done, std::string> Node::open() {
-  EventLoop& first = *loops_.front();
+  NodeThread& first = *threads_.front();
   const auto told = run_here(restoration_to_obey(*store_.upkeep));
   if (!told) return Unexpected{"store: " + told.error()};
   if (*told) obey(*told);
   // What is answered from memory must be of an epoch that is known.
   static_cast<void>(run_here(first.store.time()));
   std::vector<http::SessionGroup*> groups;
-  for (const auto& worker : loops_) groups.push_back(&worker->sessions);
+  for (const auto& thread : threads_) groups.push_back(&thread->sessions);
   if (role_ == Role::serve) {
-    listener_.emplace(first.context, groups, count_);
+    listener_.emplace(first.loop.context, groups, count_);
     const auto port = listener_->open(config_.listen.host, config_.listen.port);
     if (!port) return Unexpected{port.error()};
     port_ = *port;
   }
-  admin_listener_.emplace(first.context, std::vector{&*admin_sessions_}, admin_count_);
+  admin_listener_.emplace(first.loop.context, std::vector{&*admin_sessions_}, admin_count_);
   const auto admin_port =
       admin_listener_->open(config_.admin.listen.host, config_.admin.listen.port);
   if (!admin_port) return Unexpected{admin_port.error()};
@@ -237,9 +230,9 @@ void Node::obey(const std::optional<StoredRestoration>& told) {
   if (told == obeyed_) return;
   obeyed_ = told;
   const std::optional<Restoration> restoration = workers::restoration_of(told);
-  for (const auto& worker : loops_) {
-    net::post(worker->context,
-              [&engine = worker->engine, restoration] { engine.set_restored(restoration); });
+  for (const auto& thread : threads_) {
+    net::post(thread->loop.context,
+              [&engine = thread->engine, restoration] { engine.set_restored(restoration); });
   }
   if (told) {
     log_.say("warning",
@@ -251,27 +244,31 @@ void Node::obey(const std::optional<StoredRestoration>& told) {
 std::string Node::public_url() const { return url_of(config_.listen, port_); }
 std::string Node::admin_url() const { return url_of(config_.admin.listen, admin_port_); }
 
+void Node::start() {
+  NodeThread& first = *threads_.front();
+  EventLoop& loop = first.loop;
+  const Duration renewal = renew_interval(config_);
+  for (const auto& thread : threads_) thread->keep_leases(renewal);
+  first.keep_order(config_.sweep_interval);
+  loop.spawn(first.async.run());
+  if (first.outbox) {
+    loop.spawn(first.outbox->run());
+    loop.spawn(first.inquiries->run());
+    const auto count = [&outbox = *first.outbox] { return outbox.count(); };
+    loop.repeat("counting the outbox", std::min<Duration>(config_.sweep_interval, 10s), count);
+  }
+  loop.spawn(first.reconciler.run());
+  if (listener_) accepting_ = loop.spawn(listener_->run());
+  comparing_ = loop.spawn(first.ledger->run());
+  // It writes down what the last requests were, so it ends after them.
+  if (role_ == Role::serve) observing_ = loop.spawn_service(observer_.run(loop.sleepers));
+  loop.spawn_service(admin_listener_->run());
+  for (const auto& thread : threads_) thread->loop.start();
+}
+
 bool Node::serve() {
   Signals& signals = *signals_;
-  EventLoop& first = *loops_.front();
-  const Duration renewal = renew_interval(config_);
-  for (const auto& worker : loops_) worker->keep_leases(renewal);
-  first.keep_order(config_.sweep_interval);
-  first.run(first.async.run());
-  if (first.outbox) {
-    first.run(first.outbox->run());
-    first.run(first.inquiries->run());
-    const auto count = [&outbox = *first.outbox] { return outbox.count(); };
-    first.repeat("counting the outbox", count, std::min<Duration>(config_.sweep_interval, 10s));
-  }
-  first.run(first.reconciler.run());
-  if (listener_) net::co_spawn(first.context, listener_->run(), net::detached);
-  net::co_spawn(first.context, admin_listener_->run(), net::detached);
-  net::co_spawn(first.context, first.ledger->run(), net::detached);
-  if (role_ == Role::serve) {
-    net::co_spawn(first.context, observer_.run(first.sleepers), net::detached);
-  }
-  for (const auto& worker : loops_) worker->start();
+  start();
   wait_until_asked(signals, 1, never);
   draining_ = true;
   if (config_.drain_delay > Duration{0}) {
@@ -301,37 +298,31 @@ void Node::watch_store() {
 // Stops accepting, lets what is under way finish, and ends when it has, or at drain_timeout.
 bool Node::drain() {
   log_.say("info", "draining: " + std::to_string(count_.all()) + " connections");
-  EventLoop& first = *loops_.front();
+  NodeThread& first = *threads_.front();
   if (first.outbox) first.outbox->stop();  // its rows can wait for the next worker
-  net::post(first.context, [this] {
-    if (listener_) listener_->close();
-  });
-  for (const auto& worker : loops_) {
-    net::post(worker->context, [&sessions = worker->sessions] { sessions.drain(); });
+  first.ledger->stop();                    // what it has read is read again another time
+  if (listener_) {
+    net::post(first.loop.context, [this] { listener_->close(); });
+    accepting_.wait();
   }
-  first.ledger->stop();  // what it has read is read again another time
-  wait_until([&] { return !first.ledger->busy(); }, never);
+  std::vector<std::future<void>> requests;
+  for (const auto& thread : threads_) {
+    requests.push_back(thread->loop.spawn_service(thread->finish_requests()));
+  }
+  comparing_.wait();
   const auto deadline = std::chrono::steady_clock::now() + config_.drain_timeout;
-  const bool finished = wait_until([&] { return under_way() == 0; }, deadline);
-  if (finished) {
+  const bool finished = wait_for_all(requests, deadline);
+  if (finished && observing_.valid()) {
     observer_.stop();
-    wait_until([&] { return !observer_.busy(); }, never);
+    observing_.wait();
   }
-  for (const auto& worker : loops_) worker->stop_passes();
-  const bool quiet = wait_until(
-      [&] {
-        return std::ranges::none_of(loops_, [](const auto& worker) { return worker->busy(); });
-      },
-      std::max(deadline, std::chrono::steady_clock::now() + 1s));
-  net::post(first.context, [this] {
-    admin_listener_->close();
-    admin_sessions_->drain();
-  });
-  const auto closed = [&] { return admin_count_.all() == 0; };
-  if (!wait_until(closed, std::chrono::steady_clock::now() + 1s)) {
-    net::post(first.context, [this] { admin_sessions_->close_all(); });
-    wait_until(closed, std::chrono::steady_clock::now() + 1s);
+  std::vector<std::future<void>> work;
+  for (const auto& thread : threads_) {
+    thread->stop_work();
+    work.push_back(thread->loop.ended());
   }
+  const bool quiet = wait_for_all(work, std::max(deadline, std::chrono::steady_clock::now() + 1s));
+  close_admin();
   if (finished && quiet) {
     log_.say("info", "drained");
   } else {
@@ -343,22 +334,35 @@ bool Node::drain() {
   return finished && quiet;
 }
 
+// An operator's request is answered, one that does not end is not waited for.
+void Node::close_admin() {
+  EventLoop& loop = threads_.front()->loop;
+  net::post(loop.context, [this] {
+    admin_listener_->close();
+    admin_sessions_->drain();
+  });
+  std::future<void> closed = loop.spawn_service(admin_sessions_->ended());
+  if (closed.wait_for(1s) == std::future_status::ready) return;
+  net::post(loop.context, [this] { admin_sessions_->close_all(); });
+  closed.wait_for(1s);
+}
+
 std::size_t Node::under_way() const {
   std::size_t all = count_.all();
-  for (const auto& worker : loops_) all += worker->gateway.boundary().late();
+  for (const auto& thread : threads_) all += thread->gateway.boundary().late();
   return all;
 }
 
-std::vector<gateway::NotReady> Node::not_ready() const {
-  std::vector<gateway::NotReady> reasons;
+std::vector<NotReady> Node::not_ready() const {
+  std::vector<NotReady> reasons;
   if (draining_) reasons.push_back({"draining"});
   if (!config::needs_store(config_)) return reasons;
   if (const std::optional<std::string> trouble = store_.trouble()) {
     reasons.push_back({"store: it cannot be used", *trouble});
   }
-  const StoreTime& time = loops_.front()->engine.time();  // the admin's own thread
+  const StoreTime& time = threads_.front()->engine.time();  // the admin's own thread
   if (!time.known()) reasons.push_back({"store: its time is not known yet"});
-  if (!time.trusted()) reasons.push_back({"clock: " + gateway::clock_trouble(time)});
+  if (!time.trusted()) reasons.push_back({"clock: " + clock_trouble(time)});
   return reasons;
 }
 
@@ -371,8 +375,8 @@ std::string Node::metrics_text() {
   now.waiting = static_cast<double>(shared_.flights.waiting());
   now.log_dropped = static_cast<double>(log_.dropped());
   now.breaker_open = shared_.breaker.open();
-  now.clock_trusted = loops_.front()->engine.time().trusted();  // the admin's own thread
+  now.clock_trusted = threads_.front()->engine.time().trusted();  // the admin's own thread
   return metrics_.text(now);
 }
 
-}  // namespace pawl::cmd
+}  // namespace pawl::gateway
