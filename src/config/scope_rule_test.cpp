@@ -128,11 +128,5 @@ TEST(ScopeRule, HistoryEndsByItself) {
   EXPECT_EQ(history_after(history, scope_rule({}), scope_rule({}), now + 4 * day), "");
 }
 
-std::optional<std::string> lost(const Config& before, const Config& after, const std::string& scope,
-                                const std::string& path = "/payments") {
-  const Moved moved(scope_rule(before), after);
-  return moved.possible() ? moved.lost(scope, "POST", path) : std::nullopt;
-}
-
 }  // namespace
 }  // namespace pawl::config

@@ -26,6 +26,12 @@ Config with_route(const std::string& name, KeyScope scope, const std::string& pa
   return config;
 }
 
+std::optional<std::string> lost(const Config& before, const Config& after, const std::string& scope,
+                                const std::string& path = "/payments") {
+  const MovedKeys moved(config::scope_rule(before), after);
+  return moved.possible() ? moved.lost(scope, "POST", path) : std::nullopt;
+}
+
 TEST(MovedKeys, ANewRouteThatTakesAnothersRequestsMakesTheirKeysNew) {
   const Config free;
   const Config bound = with_route("payments", KeyScope::caller_route);
