@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <future>
 #include <mutex>
 #include <thread>
 
@@ -272,6 +273,51 @@ TEST_P(OutboxContract, ABatchTellsOfEachRowByItself) {
   writes[1].next.owner = "somebody else";
   EXPECT_THAT(write_together(*store, writes), ElementsAre(true, false, true));
   EXPECT_EQ(found(*store, 2).status, OutboxStatus::pending);
+}
+
+TEST_P(OutboxContract, WritesThatComeWhileTheSessionIsBusyShareACommit) {
+  constexpr int rows = 40;
+  for (int i = 1; i <= rows; ++i) enqueue(i, "provider", "caller:" + std::to_string(i % 3));
+  const auto node = connect();
+  OutboxStore* const store = &node->outbox;
+  std::vector<OutboxWrite> writes;
+  for (OutboxRow& row : claimed(*store, claim_of("a", rows))) {
+    row.status = OutboxStatus::done;
+    writes.push_back({std::move(row), false});
+  }
+  ASSERT_EQ(writes.size(), static_cast<std::size_t>(rows));
+  // The session is at something else until all of them have come.
+  std::promise<void> go;
+  node->thread->post([&](sql::Session&) { go.get_future().wait(); });
+  std::thread later([&] {
+    std::this_thread::sleep_for(200ms);
+    go.set_value();
+  });
+  const std::vector<bool> mine = write_together(*store, writes);
+  later.join();
+  EXPECT_THAT(mine, ::testing::Each(true));
+  if (GetParam() == Kind::sqlite) return;  // it does not say which transaction wrote a row
+  EXPECT_EQ(server().query("SELECT count(DISTINCT xmin::text) FROM pawl.outbox", database_), "1");
+}
+
+TEST_P(OutboxContract, TwoWorkersWhoWriteTheSameRowsNeverWaitForEachOther) {
+  constexpr int rows = 20;
+  for (int i = 1; i <= rows; ++i) enqueue(i, "provider", "caller:" + std::to_string(i % 3));
+  const auto first = connect();
+  const std::vector<OutboxRow> all = claimed(first->outbox, claim_of("a", rows));
+  std::vector<std::thread> workers;
+  for (int worker = 0; worker < 2; ++worker) {
+    workers.emplace_back([&, worker] {
+      const auto node = connect();
+      std::vector<OutboxWrite> writes;
+      for (const OutboxRow& row : all) writes.push_back({row, false});
+      if (worker == 1) std::ranges::reverse(writes);
+      for (int round = 0; round < 20; ++round) {
+        EXPECT_THAT(write_together(node->outbox, writes), ::testing::Each(true));
+      }
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
 }
 
 TEST_P(OutboxContract, TwoWorkersNeverHaveTheSameRow) {
