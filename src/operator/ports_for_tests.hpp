@@ -93,7 +93,7 @@ struct OperatorWorld {
 
   // The record of a_request(), or of another key, as it is in that state.
   Record put(Status status, std::string_view key = "test-key-00000001") {
-    return put(in_state(an_in_progress_record(key), status, clock.wall()));
+    return put(in_state(an_in_progress_record(key, "another-owner"), status, clock.wall()));
   }
   Record put(const Record& record) {
     PAWL_CHECK(run(store.insert_or_read_one(record))->mine);
