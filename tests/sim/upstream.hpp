@@ -58,6 +58,7 @@ struct Outside {
   Events& events;
   std::optional<Restoration> restoration = {};
   std::uint64_t sends = 0;
+  std::uint64_t questions = 0;
 };
 
 // Where a node may be struck while the upstream has its request.
