@@ -22,8 +22,8 @@ template <class T>
 T run(Task<T> task) {
   boost::asio::io_context context(1);
   std::optional<T> result;
-  auto done =
-      boost::asio::co_spawn(context, keep_result(std::move(task), result), boost::asio::use_future);
+  auto done = boost::asio::co_spawn(context, testing::keep_result(std::move(task), result),
+                                    boost::asio::use_future);
   context.run();
   done.get();
   return std::move(*result);

@@ -123,7 +123,10 @@ Expected<std::string, std::string> start(DemoService& service, const std::string
 }
 
 int serve(const config::Config& config, Addresses& at) {
-  Expected<OpenStore, std::string> store = open_store(config.store, false);
+  OpenStoreOptions opening;
+  opening.when_old = OpenStoreOptions::WhenOld::migrate;
+  opening.create = true;
+  Expected<OpenStore, std::string> store = open_store(config.store, opening);
   if (!store) return fail(store.error());
   Node node(config, std::move(*store));
   const Expected<Done, std::string> opened = node.open();

@@ -3,7 +3,7 @@
 #include <boost/asio/executor_work_guard.hpp>
 
 #include "cmd/pawl/node.hpp"
-#include "src/engine/pace.hpp"
+#include "src/workers/failures.hpp"
 
 namespace pawl::cmd {
 namespace {
@@ -27,9 +27,6 @@ http::SessionLimits limits_of(const config::Limits& limits, MemoryBudget& memory
   return session;
 }
 
-constexpr int batches_per_pass_max = 20;
-constexpr std::size_t unknown_rows_max = 10'000;
-
 EngineOptions engine_options(const gateway::NodeServices& shared) {
   EngineOptions options;
   options.orphans = shared.orphans;
@@ -38,19 +35,40 @@ EngineOptions engine_options(const gateway::NodeServices& shared) {
 
 }  // namespace
 
-EventLoop::EventLoop(const config::Config& config, gateway::NodeServices& shared, Store& inner,
-                     prom::PrometheusMetrics& metrics, gateway::CaseDesk& desk)
+EventLoop::EventLoop(const config::Config& config, gateway::NodeServices& shared, Ports ports)
     : pool(address_of(config.upstream), deadlines),
       others(address_of(config.upstream), deadlines),
-      store(inner, clock, metrics, shared.cache),
-      engine(store, clock, entropy, metrics, engine_options(shared)),
+      store(ports.store, clock, ports.metrics, shared.cache),
+      engine(store, clock, entropy, ports.metrics, engine_options(shared)),
       gateway(shared, engine, store, pool, others, clock, entropy, sleepers),
       sessions(context, deadlines, gateway, limits_of(config.limits, shared.memory)),
-      async(shared, engine, store, pool, clock, entropy, context.get_executor()),
-      reconciler(shared, engine, store, desk, deadlines, clock, entropy, context.get_executor()),
-      shared_(shared),
-      metrics_(metrics),
-      log_(shared.log) {}
+      stored_calls(shared, pool),
+      async({engine, store, stored_calls, shared, clock, entropy, sleepers, shared.log},
+            context.get_executor()),
+      sources(shared, deadlines),
+      reconciler({engine, store, ports.cases, sources, shared, clock, entropy, sleepers,
+                  ports.metrics, shared.log},
+                 context.get_executor()),
+      maintenance(
+          {engine, gateway.boundary(), store, clock, ports.metrics, shared.log, ports.upkeep},
+          maintenance_options(config, ports)),
+      log_(shared.log),
+      tasks_(context.get_executor(), workers::told_to(shared.log)) {}
+
+workers::MaintenanceOptions EventLoop::maintenance_options(const config::Config& config,
+                                                           Ports& ports) {
+  workers::MaintenanceOptions options;
+  options.outbox_retention = config.outbox_retention;
+  options.evidence_retention = config.evidence_retention;
+  options.audit_retention = config.audit_retention;
+  options.on_restoration = std::move(ports.on_restoration);
+  if (ports.upkeep == nullptr) return options;
+  options.on_clock = [this](const StoreTime& time) {
+    const std::optional<gateway::ClockNotice> notice = clock_watch_.look_at(time);
+    if (notice) log_.say(notice->level, notice->text);
+  };
+  return options;
+}
 
 void EventLoop::start() {
   net::co_spawn(context, deadlines.run(), net::detached);
@@ -74,109 +92,60 @@ void EventLoop::join() {
   if (thread_.joinable()) thread_.join();
 }
 
-void EventLoop::repeat(Pass pass, Duration every) {
-  net::co_spawn(context, repeat_until_stopped(pass, every), net::detached);
+void EventLoop::stop_passes() {
+  stopping_ = true;
+  for (Job& job : jobs_) job.loop.stop();
+  async.stop();
+  if (outbox) outbox->stop();
+  if (inquiries) inquiries->stop();
+  reconciler.stop();
 }
 
-Task<void> EventLoop::repeat_until_stopped(Pass pass, Duration every) {
-  for (;;) {
-    ++busy_;  // before the look: whoever stops us sees that we are at it, or we see that we must
-              // not
-    if (stopping_) break;
-    try {
-      co_await (this->*pass)();
-    } catch (const std::exception& failure) {
-      log_.say("error", std::string("a background job was given up: ") + failure.what());
-    }
-    --busy_;
-    co_await clock.sleep_until(clock.now() + every);
-  }
-  --busy_;
+void EventLoop::run(Task<void> work) {
+  ++*running_;
+  tasks_.spawn(until_over(std::move(work)));
 }
 
-Task<void> EventLoop::renew() { static_cast<void>(co_await engine.renew()); }
+Task<void> EventLoop::until_over(Task<void> work) {
+  // However it ends: a job that was given up must not keep the node from ending.
+  const std::shared_ptr<void> over(nullptr, [count = running_](void*) { --*count; });
+  co_await std::move(work);
+}
+
+void EventLoop::repeat(std::string what, std::function<Task<void>()> job, Duration every) {
+  Job& made = jobs_.emplace_back(sleepers, log_, std::move(what), every, std::move(job));
+  run(made.loop.run(made.poll));
+}
+
+void EventLoop::keep_leases(Duration every) {
+  const auto renew = [this] { return maintenance.renew(); };
+  repeat("renewing leases", renew, every);
+  const auto look = [this] { return look_after(); };
+  repeat("looking after lost reservations", look, 2s);
+}
+
+void EventLoop::keep_order(Duration every) {
+  const auto sweep = [this] { return maintenance.sweep(stopping_); };
+  repeat("sweeping", sweep, every);
+  const auto reap = [this] { return maintenance.reap(stopping_); };
+  repeat("reaping", reap, every);
+  const auto tidy = [this] { return maintenance.tidy(stopping_); };
+  repeat("store maintenance", tidy, every);
+  const auto count_records = [this] { return count(); };
+  repeat("counting", count_records, every);
+}
 
 Task<void> EventLoop::look_after() {
   pool.prune();
   others.prune();
-  // An answer about an idle store's clock tells of a jump that no request would have noticed.
-  static_cast<void>(co_await engine.sync_time());
-  if (upkeep != nullptr) watch_clock();
-  static_cast<void>(co_await engine.release_orphans());
-  co_await gateway.boundary().settle_late();
+  sources.prune();
+  if (destinations) destinations->prune();
+  co_await maintenance.look_after();
 }
 
-// On one of the threads: all of them hear the same clock.
-void EventLoop::watch_clock() {
-  if (const std::optional<gateway::ClockNotice> notice = clock_watch_.look_at(engine.time())) {
-    log_.say(notice->level, notice->text);
-  }
+Task<void> EventLoop::count() {
+  maintenance.count_unreadable();
+  co_await maintenance.count_unknown();
 }
-
-Task<void> EventLoop::sweep() {
-  const std::function seen = [this](const PassReport& report) {
-    metrics_.waiting_records(static_cast<double>(report.waiting));
-  };
-  static_cast<void>(co_await sweep_at_pace(engine, clock, stopping_, seen));
-}
-
-Task<void> EventLoop::reap() { static_cast<void>(co_await reap_at_pace(engine, clock, stopping_)); }
-
-// What outlives its record goes when its own time is over; and another node, or an operator, may
-// have said meanwhile that the store was restored.
-Task<void> EventLoop::tidy() {
-  if (upkeep == nullptr) co_return;
-  const std::function ask = [](Upkeep& asked) { return recorded_restoration(asked); };
-  const auto told = co_await upkeep->ask<std::optional<StoredRestoration>>(ask);
-  if (told) {
-    on_restoration(*told);
-  } else {
-    shared_.log.say("warning", "store maintenance: " + told.error());
-    co_return;
-  }
-  if (!engine.time().known() || !engine.time().trusted()) co_return;
-  const config::Config& config = shared_.config;
-  const Instant now = engine.time().at(clock.now());
-  const TrailBefore before{now - config.outbox_retention, now - config.evidence_retention,
-                           now - config.audit_retention};
-  const std::function reap = [before](Upkeep& asked) { return asked.reap(before); };
-  Pace pace(clock, stopping_);
-  for (int batch = 0; batch < batches_per_pass_max && !stopping_; ++batch) {
-    pace.begin();
-    const Expected<std::size_t, std::string> gone = co_await upkeep->ask<std::size_t>(reap);
-    if (!gone) shared_.log.say("warning", "store maintenance: " + gone.error());
-    if (!gone || *gone == 0) co_return;
-    co_await pace.rest();
-  }
-}
-
-Task<void> EventLoop::count_unknown() {
-  if (!engine.time().known()) co_return;
-  const Instant now = engine.time().at(clock.now());
-  const PassQuery all{.now = now + std::chrono::years(10), .rows_max = unknown_rows_max};
-  const StoreResult<std::vector<Record>> rows = co_await store.undetermined(all);
-  if (!rows) co_return;
-  Duration oldest{0};
-  for (const Record& record : *rows) {
-    oldest = std::max(oldest, now - std::get<Unknown>(record.state).locked_until);
-  }
-  metrics_.unknown_records(static_cast<double>(rows->size()),
-                           std::chrono::duration<double>(oldest).count());
-}
-
-// Once when there are some, and again when there are more.
-Task<void> EventLoop::count_unreadable() {
-  const std::size_t rows = store.unreadable_rows();
-  metrics_.unreadable_records(static_cast<double>(rows));
-  if (rows > unreadable_) {
-    log_.say("error", std::to_string(rows) +
-                          " records cannot be understood (damaged, or written by a newer version): "
-                          "their keys are refused, and no background job can settle or reap them");
-  }
-  unreadable_ = rows;
-  co_return;
-}
-
-Task<void> EventLoop::count_outbox() { co_await outbox->count(); }
 
 }  // namespace pawl::cmd

@@ -8,8 +8,8 @@
 #include "pawl/types/json.hpp"
 #include "src/adapters/postgres/grants.hpp"
 #include "src/adapters/postgres/migrate.hpp"
-#include "src/adapters/sqlite/sqlite_store.hpp"
 #include "src/config/secrets.hpp"
+#include "src/node/open_store.hpp"
 
 namespace pawl::cmd {
 namespace {
@@ -23,8 +23,6 @@ struct Options {
   bool apply = false;
 };
 
-constexpr std::string_view sqlite_prefix = "sqlite:";
-
 int failed(const std::string& what) {
   std::cerr << "pawl migrate: " << what << '\n';
   return exit_failed;
@@ -36,7 +34,10 @@ int migrate_sqlite(const Options& options) {
         "a SQLite store is brought up to date whenever it is opened, so there is nothing "
         "to inspect beforehand; run without --dry-run and --status");
   }
-  const auto store = sqlite::SqliteStore::open(options.store.substr(sqlite_prefix.size()));
+  OpenStoreOptions opening;
+  opening.when_old = OpenStoreOptions::WhenOld::migrate;
+  opening.create = true;
+  const Expected<OpenStore, std::string> store = open_store(options.store, opening);
   if (!store) return failed(store.error());
   std::cout << (options.json ? "{\"store\":\"sqlite\",\"up_to_date\":true}\n" : "up to date\n");
   return exit_ok;
@@ -91,7 +92,7 @@ int grant(const Options& options) {
     std::cerr << "pawl migrate: " << roles.error() << '\n';
     return exit_usage;
   }
-  if (options.store.starts_with(sqlite_prefix)) {
+  if (sqlite_path(options.store)) {
     return failed(
         "a SQLite store has no roles: any user that may read and write the file may use it");
   }
@@ -115,7 +116,7 @@ int run(Options options) {
   if (!store) return failed("--store: " + store.error());
   options.store = std::move(*store);
   if (!options.grants.empty()) return grant(options);
-  if (options.store.starts_with(sqlite_prefix)) return migrate_sqlite(options);
+  if (sqlite_path(options.store)) return migrate_sqlite(options);
   return migrate_postgres(options);
 }
 

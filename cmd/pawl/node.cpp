@@ -8,19 +8,9 @@
 #include <csignal>
 #include <future>
 
-#include "cmd/pawl/desk.hpp"
-#include "src/adapters/postgres/channel.hpp"
-#include "src/adapters/postgres/observation_store.hpp"
-#include "src/adapters/postgres/outbox_store.hpp"
-#include "src/adapters/postgres/postgres_store.hpp"
-#include "src/adapters/postgres/reconciliation_store.hpp"
-#include "src/adapters/sqlite/ledger_workspace.hpp"
-#include "src/adapters/sqlite/observation_store.hpp"
-#include "src/adapters/sqlite/outbox_store.hpp"
-#include "src/adapters/sqlite/reconciliation_store.hpp"
-#include "src/adapters/sqlite/sqlite_store.hpp"
 #include "src/config/serving.hpp"
 #include "src/engine/orphans.hpp"
+#include "src/node/run_here.hpp"
 
 namespace pawl::cmd {
 namespace {
@@ -28,37 +18,9 @@ namespace {
 namespace net = boost::asio;
 using namespace std::chrono_literals;
 
-constexpr std::string_view sqlite_prefix = "sqlite:";
-
-template <class Concrete>
-Expected<OpenStore, std::string> opened(Expected<std::unique_ptr<Concrete>, std::string> store,
-                                        std::unique_ptr<ObservationStore> observations,
-                                        std::unique_ptr<OutboxStore> outbox,
-                                        std::unique_ptr<ReconciliationStore> cases,
-                                        std::unique_ptr<ReconciliationStore> more_cases,
-                                        std::unique_ptr<Upkeep> upkeep) {
-  if (!store) return Unexpected{store.error()};
-  Concrete* const concrete = store->get();
-  return OpenStore{std::move(*store),
-                   std::move(observations),
-                   std::move(outbox),
-                   std::move(cases),
-                   std::move(more_cases),
-                   std::move(upkeep),
-                   [concrete] { return concrete->trouble(); },
-                   {}};
-}
-
-class PostgresHearing final : public NotificationChannel {
- public:
-  PostgresHearing(const std::string& url, const postgres::Options& options, std::string name,
-                  std::function<void(std::string_view)> heard)
-      : channel_(url, options, std::move(name), std::move(heard)) {}
-  void say(std::string word) override { channel_.say(std::move(word)); }
-
- private:
-  postgres::Channel channel_;
-};
+constexpr auto never = std::chrono::steady_clock::time_point::max();
+constexpr const char* settled_channel = "pawl_settled";
+constexpr const char* outbox_channel = "pawl_outbox";
 
 bool somebody_waits(const config::Config& config) {
   return config.policy.in_flight == WhenInFlight::wait ||
@@ -116,30 +78,6 @@ bool wait_until(Condition condition, std::chrono::steady_clock::time_point deadl
 
 }  // namespace
 
-Expected<OpenStore, std::string> open_store(const std::string& url, bool allow_lossy_store,
-                                            sqlite::WhenOld when_old) {
-  if (url.starts_with(sqlite_prefix)) {
-    const std::string path = url.substr(sqlite_prefix.size());
-    return opened(sqlite::SqliteStore::open(path, {}, when_old),
-                  std::make_unique<sqlite::SqliteObservationStore>(path),
-                  std::make_unique<sqlite::SqliteOutbox>(path), sqlite::cases_in(path),
-                  sqlite::cases_in(path), sqlite::upkeep_in(path));
-  }
-  postgres::Options options;
-  options.allow_lossy_store = allow_lossy_store;
-  Expected<OpenStore, std::string> store = opened(
-      postgres::PostgresStore::open(url, options),
-      std::make_unique<postgres::PostgresObservationStore>(url, options),
-      std::make_unique<postgres::PostgresOutbox>(url, options), postgres::cases_in(url, options),
-      postgres::cases_in(url, options), postgres::upkeep_in(url, options));
-  if (store) {
-    store->hear = [url, options](std::string name, std::function<void(std::string_view)> heard) {
-      return std::make_unique<PostgresHearing>(url, options, std::move(name), std::move(heard));
-    };
-  }
-  return store;
-}
-
 // SIGTERM and SIGINT end the node. SIGHUP is what many programs take for "read your configuration
 // again", and what a terminal sends that goes away: neither may end a payment in the middle.
 class Node::Signals {
@@ -183,48 +121,62 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
       shared_(config, metrics_, log_, "pawl-" + os::SystemEntropy().new_owner().text.substr(0, 12)),
       observer_(config, *store_.observations, metrics_, log_, clock_,
                 !observed_routes(config).empty()),
-      desk_(*store_.cases),
-      upkeep_(*store_.upkeep),
-      comparer_(
-          config, *store_.more_cases, [] { return sqlite::open_sheet({}); }, clock_, metrics_,
-          log_),
       count_(config.limits.connections, config.limits.connections_per_address),
       admin_count_(256, 256) {
   shared_.orphans = std::make_shared<Orphans>();
   for (std::size_t i = 0; i < thread_count(config); ++i) {
-    loops_.push_back(std::make_unique<EventLoop>(config, shared_, *store_.store, metrics_, desk_));
+    EventLoop::Ports ports{*store_.store, *store_.cases, metrics_, nullptr, {}};
+    if (i == 0) ports.upkeep = store_.upkeep.get();
+    ports.on_restoration = [this](const std::optional<StoredRestoration>& now) { obey(now); };
+    loops_.push_back(std::make_unique<EventLoop>(config, shared_, std::move(ports)));
   }
   shared_.observer = &observer_;
-  shared_.desk = &desk_;
+  shared_.cases = store_.cases.get();
   shared_.news = [&reconciler = loops_.front()->reconciler] { reconciler.wake(); };
   for (const std::string& route : observed_routes(config)) {
     metrics_.will_observe(route, gateway::all_words());
   }
   shared_.accepted = [&async = loops_.front()->async] { async.wake(); };
-  if (store_.hear && role_ == Role::serve && somebody_waits(config)) {
-    channel_ = store_.hear("pawl_settled", [this](std::string_view name) {
-      if (shared_.notices.heard(name)) metrics_.hinted();
-    });
-    shared_.notices.say = [this](std::string name) { channel_->say(std::move(name)); };
-  }
+  EventLoop& first = *loops_.front();
   open_outbox();
+  const auto open_workspace = [] { return open_ledger_workspace({}); };
+  first.ledger = std::make_unique<gateway::LedgerJob>(
+      config, *store_.ledger, open_workspace, first.deadlines, first.sleepers, metrics_, log_);
+  listen();
   gateway::AdminSources sources;
   sources.not_ready = [this] { return not_ready(); };
   sources.metrics = [this] { return metrics_text(); };
   sources.token = config.admin.token;
   admin_.emplace(std::move(sources));
-  EventLoop& first = *loops_.front();
   admin_sessions_.emplace(first.context, first.deadlines, *admin_, http::SessionLimits{});
 }
 
 Node::~Node() {
   for (const auto& worker : loops_) worker->join();
-  outbox_hearing_.reset();
-  desk_.stop();  // what it answers, it answers to them
-  upkeep_.stop();
-  channel_.reset();  // before the event loops on which it wakes whoever waits
+  notifications_.reset();  // before the event loops on which it wakes whoever waits
   // Its threads may still be letting go of the event loops they have just woken: they end first.
-  store_.store.reset();
+  store_ = OpenStore{};
+}
+
+// One connection for all that other nodes may say, where there is anything to hear or to say.
+void Node::listen() {
+  if (!store_.listen) return;
+  const bool waits = role_ == Role::serve && somebody_waits(config_);
+  workers::OutboxWorker* const outbox =
+      config_.destinations.empty() ? nullptr : loops_.front()->outbox.get();
+  std::vector<std::string> channels;
+  if (waits) channels.emplace_back(settled_channel);
+  if (outbox != nullptr) channels.emplace_back(outbox_channel);
+  if (channels.empty()) return;
+  const auto heard = [this, outbox](std::string_view channel, std::string_view word) {
+    if (channel == settled_channel && shared_.notices.heard(word)) metrics_.hinted();
+    if (channel == outbox_channel) outbox->wake();
+  };
+  notifications_ = store_.listen(std::move(channels), heard);
+  if (!notifications_ || !waits) return;
+  shared_.notices.say = [this](std::string name) {
+    notifications_->say(settled_channel, std::move(name));
+  };
 }
 
 // A worker looks after the outbox even where it has nowhere to send to: what waits must be seen.
@@ -234,35 +186,34 @@ void Node::open_outbox() {
   for (const config::Destination& destination : config_.destinations) {
     metrics_.will_deliver(destination.name);
   }
-  const gateway::OutboxWorld world{config_.destinations,
-                                   *store_.outbox,
-                                   first.deadlines,
-                                   first.clock,
-                                   first.entropy,
-                                   metrics_,
-                                   log_};
-  first.outbox = std::make_unique<gateway::OutboxWorker>(world, first.context.get_executor());
-  gateway::OutboxInquiries inquiries{config_,     first.outbox->desk(),
-                                     desk_,       first.deadlines,
-                                     first.clock, first.entropy,
-                                     metrics_,    metrics_,
-                                     log_,        [&outbox = *first.outbox] { outbox.wake(); }};
-  first.inquiries = std::make_unique<gateway::OutboxReconciler>(std::move(inquiries),
+  const workers::OutboxPorts ports{*store_.outbox, first.clock, first.entropy,
+                                   first.sleepers, metrics_,    log_};
+  first.destinations =
+      std::make_unique<gateway::HttpDestinations>(config_.destinations, first.deadlines);
+  first.outbox = std::make_unique<workers::OutboxWorker>(ports, first.destinations->settings(),
+                                                         first.context.get_executor());
+  std::vector<workers::AskedDestination> asked;
+  for (const config::Destination& each : config_.destinations) {
+    const workers::SourceSettings* const source = first.sources.named(each.reconcile);
+    if (source != nullptr) asked.push_back({each.name, each.rules, source});
+  }
+  workers::OutboxReconcilerPorts asking{
+      *store_.outbox, *store_.cases,
+      first.sources,  first.clock,
+      first.entropy,  first.sleepers,
+      metrics_,       metrics_,
+      log_,           [&outbox = *first.outbox] { outbox.wake(); }};
+  first.inquiries = std::make_unique<workers::OutboxReconciler>(std::move(asking), std::move(asked),
                                                                 first.context.get_executor());
-  if (!store_.hear || config_.destinations.empty()) return;
-  outbox_hearing_ =
-      store_.hear("pawl_outbox", [&outbox = *first.outbox](std::string_view) { outbox.wake(); });
 }
 
 Expected<Done, std::string> Node::open() {
   EventLoop& first = *loops_.front();
-  const auto told = restoration_to_obey(*store_.upkeep);
+  const auto told = run_here(restoration_to_obey(*store_.upkeep));
   if (!told) return Unexpected{"store: " + told.error()};
   if (*told) obey(*told);
   // What is answered from memory must be of an epoch that is known.
   static_cast<void>(run_here(first.store.time()));
-  first.upkeep = &upkeep_;
-  first.on_restoration = [this](const std::optional<StoredRestoration>& now) { obey(now); };
   std::vector<http::SessionGroup*> groups;
   for (const auto& worker : loops_) groups.push_back(&worker->sessions);
   if (role_ == Role::serve) {
@@ -285,8 +236,7 @@ Expected<Done, std::string> Node::open() {
 void Node::obey(const std::optional<StoredRestoration>& told) {
   if (told == obeyed_) return;
   obeyed_ = told;
-  std::optional<Restoration> restoration;
-  if (told) restoration = Restoration{told->since, told->at, told->until, told->trust_uuidv7};
+  const std::optional<Restoration> restoration = workers::restoration_of(told);
   for (const auto& worker : loops_) {
     net::post(worker->context,
               [&engine = worker->engine, restoration] { engine.set_restored(restoration); });
@@ -305,28 +255,23 @@ bool Node::serve() {
   Signals& signals = *signals_;
   EventLoop& first = *loops_.front();
   const Duration renewal = renew_interval(config_);
-  for (const auto& worker : loops_) {
-    worker->repeat(&EventLoop::renew, renewal);
-    worker->repeat(&EventLoop::look_after, 2s);
-  }
-  first.repeat(&EventLoop::sweep, config_.sweep_interval);
-  first.repeat(&EventLoop::reap, config_.sweep_interval);
-  first.repeat(&EventLoop::tidy, config_.sweep_interval);
-  first.repeat(&EventLoop::count_unknown, config_.sweep_interval);
-  first.repeat(&EventLoop::count_unreadable, config_.sweep_interval);
-  net::co_spawn(first.context, first.async.run(), net::detached);
+  for (const auto& worker : loops_) worker->keep_leases(renewal);
+  first.keep_order(config_.sweep_interval);
+  first.run(first.async.run());
   if (first.outbox) {
-    net::co_spawn(first.context, first.outbox->run(), net::detached);
-    net::co_spawn(first.context, first.inquiries->run(), net::detached);
-    first.repeat(&EventLoop::count_outbox, std::min<Duration>(config_.sweep_interval, 10s));
+    first.run(first.outbox->run());
+    first.run(first.inquiries->run());
+    const auto count = [&outbox = *first.outbox] { return outbox.count(); };
+    first.repeat("counting the outbox", count, std::min<Duration>(config_.sweep_interval, 10s));
   }
-  net::co_spawn(first.context, first.reconciler.run(), net::detached);
+  first.run(first.reconciler.run());
   if (listener_) net::co_spawn(first.context, listener_->run(), net::detached);
   net::co_spawn(first.context, admin_listener_->run(), net::detached);
+  net::co_spawn(first.context, first.ledger->run(), net::detached);
+  if (role_ == Role::serve) {
+    net::co_spawn(first.context, observer_.run(first.sleepers), net::detached);
+  }
   for (const auto& worker : loops_) worker->start();
-  comparer_.start();
-  if (role_ == Role::serve) observer_.start();
-  constexpr auto never = std::chrono::steady_clock::time_point::max();
   wait_until_asked(signals, 1, never);
   draining_ = true;
   if (config_.drain_delay > Duration{0}) {
@@ -364,10 +309,14 @@ bool Node::drain() {
   for (const auto& worker : loops_) {
     net::post(worker->context, [&sessions = worker->sessions] { sessions.drain(); });
   }
-  comparer_.stop();  // what it has read is read again another time
+  first.ledger->stop();  // what it has read is read again another time
+  wait_until([&] { return !first.ledger->busy(); }, never);
   const auto deadline = std::chrono::steady_clock::now() + config_.drain_timeout;
   const bool finished = wait_until([&] { return under_way() == 0; }, deadline);
-  if (finished) observer_.stop();
+  if (finished) {
+    observer_.stop();
+    wait_until([&] { return !observer_.busy(); }, never);
+  }
   for (const auto& worker : loops_) worker->stop_passes();
   const bool quiet = wait_until(
       [&] {

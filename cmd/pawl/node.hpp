@@ -3,6 +3,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,69 +15,44 @@
 #include "src/adapters/os/sleepers.hpp"
 #include "src/adapters/os/system_clock.hpp"
 #include "src/adapters/prometheus/prometheus_metrics.hpp"
-#include "src/adapters/sqlite/database.hpp"
 #include "src/engine/stored_restoration.hpp"
 #include "src/gateway/admin.hpp"
-#include "src/gateway/async_worker.hpp"
-#include "src/gateway/case_desk.hpp"
 #include "src/gateway/clock_watch.hpp"
 #include "src/gateway/gateway.hpp"
+#include "src/gateway/http_destinations.hpp"
+#include "src/gateway/http_sources.hpp"
 #include "src/gateway/ledger_job.hpp"
 #include "src/gateway/metered_store.hpp"
-#include "src/gateway/outbox_reconciler.hpp"
-#include "src/gateway/outbox_worker.hpp"
-#include "src/gateway/reconciler.hpp"
 #include "src/gateway/recorder.hpp"
-#include "src/ports/upkeep.hpp"
+#include "src/gateway/stored_calls.hpp"
+#include "src/node/open_store.hpp"
+#include "src/workers/async_worker.hpp"
+#include "src/workers/maintenance.hpp"
+#include "src/workers/outbox_reconciler.hpp"
+#include "src/workers/outbox_worker.hpp"
+#include "src/workers/reconciler.hpp"
 
 namespace pawl::cmd {
-
-// SettledNotices between nodes, for as long as it lives.
-class NotificationChannel {
- public:
-  virtual ~NotificationChannel() = default;
-  virtual void say(std::string word) = 0;
-};
-
-// A store that is open, and a way to ask how it is.
-struct OpenStore {
-  std::unique_ptr<Store> store;
-  std::unique_ptr<ObservationStore> observations;
-  std::unique_ptr<OutboxStore> outbox;
-  std::unique_ptr<ReconciliationStore> cases;
-  std::unique_ptr<ReconciliationStore> more_cases;  // the same, on a connection of its own
-  std::unique_ptr<Upkeep> upkeep;
-  std::function<std::optional<std::string>()> trouble;
-  // Opens the store's way of passing hints between nodes, if it has one: the channel's name, and
-  // what is called with each word that is heard.
-  std::function<std::unique_ptr<NotificationChannel>(std::string,
-                                                     std::function<void(std::string_view)>)>
-      hear;
-};
-// `when_old`: of a SQLite store. A PostgreSQL one is changed by `pawl migrate` alone.
-Expected<OpenStore, std::string> open_store(const std::string& url, bool allow_lossy_store,
-                                            sqlite::WhenOld when_old = sqlite::WhenOld::migrate);
 
 // One thread: an event loop with an engine, a gateway and connections of its own. Threads meet in
 // the store, as nodes do.
 class EventLoop {
  public:
-  EventLoop(const config::Config& config, gateway::NodeServices& shared, Store& store,
-            prom::PrometheusMetrics& metrics, gateway::CaseDesk& desk);
+  // `upkeep`: of the one thread that looks after the store as a whole; else null.
+  struct Ports {
+    Store& store;
+    ReconciliationStore& cases;
+    prom::PrometheusMetrics& metrics;
+    Upkeep* upkeep = nullptr;
+    std::function<void(const std::optional<StoredRestoration>&)> on_restoration;
+  };
+  EventLoop(const config::Config& config, gateway::NodeServices& shared, Ports ports);
 
   void start();
   // Lets no pass begin any more. From any thread.
-  void stop_passes() {
-    stopping_ = true;
-    async.stop();
-    if (outbox) outbox->stop();
-    if (inquiries) inquiries->stop();
-    reconciler.stop();
-  }
-  [[nodiscard]] bool busy() const {
-    return busy_ > 0 || async.busy() || (outbox && outbox->busy()) ||
-           (inquiries && inquiries->busy()) || reconciler.busy();
-  }
+  void stop_passes();
+  // Background work that is not over. From any thread.
+  [[nodiscard]] bool busy() const { return *running_ > 0; }
   void join();
 
   boost::asio::io_context context{1};
@@ -90,38 +66,47 @@ class EventLoop {
   os::AsioSleepers sleepers{context.get_executor()};
   gateway::Gateway gateway;
   http::SessionGroup sessions;
-  gateway::AsyncWorker async;
-  std::unique_ptr<gateway::OutboxWorker> outbox;         // on one of the threads,
-  std::unique_ptr<gateway::OutboxReconciler> inquiries;  // with the outbox's desk
-  gateway::Reconciler reconciler;
-  gateway::Desk<Upkeep>* upkeep = nullptr;  // on one of the threads
-  std::function<void(const std::optional<StoredRestoration>&)> on_restoration;
+  gateway::HttpStoredCalls stored_calls;
+  workers::AsyncWorker async;
+  gateway::HttpSources sources;
+  workers::Reconciler reconciler;
+  workers::Maintenance maintenance;
+  // On one of the threads.
+  std::unique_ptr<gateway::HttpDestinations> destinations;
+  std::unique_ptr<workers::OutboxWorker> outbox;
+  std::unique_ptr<workers::OutboxReconciler> inquiries;
+  std::unique_ptr<gateway::LedgerJob> ledger;
 
-  // Background work; `pass` is called again `every` so often until stop_passes.
-  using Pass = Task<void> (EventLoop::*)();
-  void repeat(Pass pass, Duration every);
-
-  Task<void> renew();
-  Task<void> look_after();  // orphans, late outcomes, idle connections, the store's time
-  Task<void> sweep();
-  Task<void> reap();
-  Task<void> tidy();
-  Task<void> count_unknown();
-  Task<void> count_unreadable();
-  Task<void> count_outbox();
+  // Before the thread runs. Background work that ends when it is stopped: see stop_passes.
+  void run(Task<void> work);
+  // `job` again and again, `every` so often until stop_passes. `what` names it in the log.
+  void repeat(std::string what, std::function<Task<void>()> job, Duration every);
+  // The jobs that keep leases; and those that keep the store in order, of one thread.
+  void keep_leases(Duration every);
+  void keep_order(Duration every);
 
  private:
-  Task<void> repeat_until_stopped(Pass pass, Duration every);
-  void run_until_thrown();
-  void watch_clock();
+  struct Job {
+    Job(Sleepers& sleepers, Log& log, std::string what, Duration every,
+        std::function<Task<void>()> does)
+        : loop(sleepers, log, std::move(what), every), poll(std::move(does)) {}
+    PollLoop loop;
+    const std::function<Task<void>()> poll;
+  };
 
-  gateway::NodeServices& shared_;
-  prom::PrometheusMetrics& metrics_;
+  workers::MaintenanceOptions maintenance_options(const config::Config& config, Ports& ports);
+  Task<void> until_over(Task<void> work);
+  Task<void> look_after();  // idle connections too
+  Task<void> count();
+  void run_until_thrown();
+
   gateway::RequestLog& log_;
-  std::size_t unreadable_ = 0;  // as last said in the log
   gateway::ClockWatch clock_watch_;
   std::atomic<bool> stopping_ = false;
-  std::atomic<int> busy_ = 0;
+  // Shared with the tasks: what is left of them when the context is destroyed may outlive us.
+  const std::shared_ptr<std::atomic<int>> running_ = std::make_shared<std::atomic<int>>(0);
+  std::list<Job> jobs_;
+  TaskGroup tasks_;
   std::thread thread_;
 };
 
@@ -151,6 +136,7 @@ class Node {
   void watch_store();
   bool drain();
   void open_outbox();
+  void listen();
   // Requests and outcomes that are not recorded yet.
   [[nodiscard]] std::size_t under_way() const;
   [[nodiscard]] std::vector<gateway::NotReady> not_ready() const;
@@ -162,13 +148,9 @@ class Node {
   gateway::RequestLog log_;
   prom::PrometheusMetrics metrics_;
   gateway::NodeServices shared_;
-  std::unique_ptr<NotificationChannel> channel_;
-  std::unique_ptr<NotificationChannel> outbox_hearing_;
+  std::unique_ptr<Notifications> notifications_;
   os::SystemClock clock_;
   gateway::Recorder observer_;
-  gateway::CaseDesk desk_;
-  gateway::Desk<Upkeep> upkeep_;
-  gateway::LedgerJob comparer_;
   http::ConnectionCount count_;
   http::ConnectionCount admin_count_;
   std::vector<std::unique_ptr<EventLoop>> loops_;

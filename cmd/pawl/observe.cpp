@@ -1,18 +1,15 @@
 // pawl observe: what routes in mode = "observe" would have stopped.
-#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "cmd/pawl/command.hpp"
-#include "src/adapters/postgres/observation_store.hpp"
-#include "src/adapters/sqlite/observation_store.hpp"
-#include "src/config/secrets.hpp"
+#include "cmd/pawl/operator_store.hpp"
 #include "src/config/units.hpp"
 #include "src/gateway/observe_report.hpp"
 #include "src/gateway/predict.hpp"
+#include "src/operator/observed_traffic.hpp"
 
 namespace pawl::cmd {
 namespace {
@@ -24,52 +21,21 @@ struct Options {
   bool json = false;
 };
 
-constexpr std::string_view sqlite_prefix = "sqlite:";
-
-int failed(const std::string& what, int code = exit_failed) {
-  std::cerr << "pawl observe report: " << what << '\n';
-  return code;
-}
-
-std::unique_ptr<ObservationStore> observations_in(const std::string& url) {
-  if (url.starts_with(sqlite_prefix)) {
-    return std::make_unique<sqlite::SqliteObservationStore>(url.substr(sqlite_prefix.size()));
-  }
-  postgres::Options options;
-  options.allow_lossy_store = true;  // nothing is promised here
-  return std::make_unique<postgres::PostgresObservationStore>(url, options);
-}
-
-// Which routes there are, for whoever asked for another.
-std::string routes_in(const ObservationStore::Summary& summary) {
-  std::set<std::string> names;
-  for (const Tally& tally : summary.tallies) names.insert(tally.route);
-  std::string all;
-  for (const std::string& name : names) all.append(all.empty() ? "\"" : ", \"").append(name + "\"");
-  return all.empty() ? "none" : all;
-}
+constexpr const char* self = "pawl observe report";
 
 int report(const Options& options) {
   const std::optional<Duration> since = config::parse_duration(options.since);
   if (!since || *since <= Duration{0}) {
-    return failed("--since is \"" + options.since + "\"; say how long ago, like 30m, 24h or 7d",
+    return failed(self,
+                  "--since is \"" + options.since + "\"; say how long ago, like 30m, 24h or 7d",
                   exit_usage);
   }
-  const Expected<std::string, std::string> store = config::expand_store(options.store);
-  if (!store) return failed("--store: " + store.error());
+  const auto store = open_given(options.store);
+  if (!store) return failed(self, store.error());
   // The span in which it began counts whole.
-  Expected<ObservationStore::Summary, std::string> summary =
-      observations_in(*store)->summary(*since + gateway::tally_span);
-  if (!summary) return failed(summary.error());
-  if (options.route) {
-    const std::string routes = routes_in(*summary);
-    std::erase_if(summary->tallies,
-                  [&](const Tally& tally) { return tally.route != *options.route; });
-    if (summary->tallies.empty()) {
-      return failed("nothing was observed on route \"" + *options.route +
-                    "\" in that time; observed routes: " + routes);
-    }
-  }
+  const ObservedQuestion question{*since + gateway::tally_span, options.route};
+  const auto summary = run_here(observed_traffic(*(*store)->open.observations, question));
+  if (!summary) return failed(self, summary.error());
   std::cout << (options.json ? gateway::report_json(*summary) : gateway::report_text(*summary));
   return exit_ok;
 }

@@ -6,10 +6,9 @@
 
 #include "cmd/pawl/command.hpp"
 #include "cmd/pawl/current_user.hpp"
-#include "cmd/pawl/outbox_text.hpp"
-#include "src/adapters/postgres/outbox_store.hpp"
-#include "src/adapters/sqlite/outbox_store.hpp"
-#include "src/config/secrets.hpp"
+#include "cmd/pawl/operator_store.hpp"
+#include "src/operator/outbox_document.hpp"
+#include "src/operator/outbox_orders.hpp"
 
 namespace pawl::cmd {
 namespace {
@@ -27,76 +26,53 @@ struct Options {
   OutboxOrder order;
 };
 
-constexpr std::string_view sqlite_prefix = "sqlite:";
-
-int failed(const std::string& what, int code = exit_failed) {
-  std::cerr << "pawl outbox: " << what << '\n';
-  return code;
-}
-
-std::unique_ptr<OutboxStore> outbox_in(const std::string& url) {
-  if (url.starts_with(sqlite_prefix)) {
-    return std::make_unique<sqlite::SqliteOutbox>(url.substr(sqlite_prefix.size()));
-  }
-  postgres::Options options;
-  options.allow_lossy_store = true;  // whoever serves has decided about that
-  return std::make_unique<postgres::PostgresOutbox>(url, options);
-}
+constexpr const char* self = "pawl outbox";
 
 int list(const Options& options) {
   OutboxQuery query;
   if (options.status) {
-    query.status = from_text<OutboxStatus>(*options.status);
-    if (!query.status) {
-      return failed("--status is \"" + *options.status +
-                        "\"; it must be pending, sending, done, dead or unknown",
-                    exit_usage);
-    }
+    const OrRefusal<OutboxStatus> status = outbox_status_named(*options.status);
+    if (!status) return failed(self, status.error());
+    query.status = *status;
   }
   query.destination = options.destination;
   query.discarded = options.discarded;
   query.rows_max = options.limit;
-  const std::unique_ptr<OutboxStore> outbox = outbox_in(options.store);
-  const Expected<std::vector<OutboxRow>, std::string> rows = outbox->list(query);
-  if (!rows) return failed(rows.error());
-  const Expected<Instant, std::string> now = outbox->time();
-  if (!now) return failed(now.error());
-  std::cout << (options.json ? list_json(*rows) + "\n" : list_text(*rows, *now));
+  const auto store = open_given(options.store);
+  if (!store) return failed(self, store.error());
+  const OpenStore& open = (*store)->open;
+  const OrRefusal<OutboxListing> listing = run_here(list_outbox(*open.store, *open.outbox, query));
+  if (!listing) return failed(self, listing.error());
+  std::cout << (options.json ? outbox_list_json(listing->rows) + "\n"
+                             : outbox_list(listing->rows, listing->now));
+  return exit_ok;
+}
+
+int print(const OrRefusal<OutboxMessage>& message, bool json) {
+  if (!message) return failed(self, message.error());
+  std::cout << (json ? outbox_row_json(message->row) + "\n"
+                     : outbox_row(message->row, message->now));
   return exit_ok;
 }
 
 int show(const Options& options) {
-  const std::unique_ptr<OutboxStore> outbox = outbox_in(options.store);
-  const Expected<std::optional<OutboxRow>, std::string> row = outbox->find(options.id);
-  if (!row) return failed(row.error());
-  if (!*row) return failed("there is no outbox row " + options.id);
-  const Expected<Instant, std::string> now = outbox->time();
-  if (!now) return failed(now.error());
-  std::cout << (options.json ? row_json(**row) + "\n" : row_text(**row, *now));
-  return exit_ok;
+  const auto store = open_given(options.store);
+  if (!store) return failed(self, store.error());
+  const OpenStore& open = (*store)->open;
+  return print(run_here(show_outbox(*open.store, *open.outbox, options.id)), options.json);
 }
 
 int change(const Options& options) {
-  if (options.reason.find_first_not_of(" \t") == std::string::npos) {
-    return failed("--reason is empty; say why, for readers of the audit", exit_usage);
-  }
-  const std::unique_ptr<OutboxStore> outbox = outbox_in(options.store);
-  const OutboxAuthor author{options.actor.value_or(current_user()), options.reason};
-  const Expected<OutboxRow, std::string> row = outbox->change(
-      options.id, options.order.action, author,
-      [&](const OutboxRow& before, Instant now) { return ordered(before, options.order, now); });
-  if (!row) return failed(options.id + ": " + row.error());
-  const Expected<Instant, std::string> now = outbox->time();
-  if (!now) return failed(now.error());
-  std::cout << (options.json ? row_json(*row) + "\n" : row_text(*row, *now));
-  return exit_ok;
-}
-
-int with_store(Options options, int (*command)(const Options&)) {
-  Expected<std::string, std::string> store = config::expand_store(options.store);
-  if (!store) return failed("--store: " + store.error());
-  options.store = std::move(*store);
-  return command(options);
+  if (const auto wrong = check_outbox_reason(options.reason)) return failed(self, *wrong);
+  const auto store = open_given(options.store);
+  if (!store) return failed(self, store.error());
+  const OutboxChange change{
+      options.id,
+      options.order,
+      OrderedBy{options.actor ? *options.actor : current_user(), options.reason},
+  };
+  const OpenStore& open = (*store)->open;
+  return print(run_here(change_outbox(*open.store, *open.outbox, change)), options.json);
 }
 
 void add_common(CLI::App& command, Options& options) {
@@ -116,7 +92,7 @@ void add_list(CLI::App& outbox, int& exit_code) {
   command->add_option("--destination", options->destination, "Only rows for this one");
   command->add_flag("--discarded", options->discarded, "Those that were discarded too");
   command->add_option("--limit", options->limit, "At most so many (100)");
-  command->callback([options, &exit_code] { exit_code = with_store(*options, list); });
+  command->callback([options, &exit_code] { exit_code = list(*options); });
 }
 
 void add_show(CLI::App& outbox, int& exit_code) {
@@ -128,7 +104,7 @@ void add_show(CLI::App& outbox, int& exit_code) {
       "Exit codes: 0 shown, 1 failed or no such row, 64 wrong usage.");
   add_common(*command, *options);
   command->add_option("ID", options->id, "As `pawl outbox list` prints it")->required();
-  command->callback([options, &exit_code] { exit_code = with_store(*options, show); });
+  command->callback([options, &exit_code] { exit_code = show(*options); });
 }
 
 std::shared_ptr<Options> add_change(CLI::App& outbox, int& exit_code, OutboxAction action,
@@ -142,7 +118,7 @@ std::shared_ptr<Options> add_change(CLI::App& outbox, int& exit_code, OutboxActi
   command->add_option("ID", options->id, "As `pawl outbox list` prints it")->required();
   command->add_option("--reason", options->reason, "Why: it is kept in the audit")->required();
   command->add_option("--actor", options->actor, "Who, if not the one at the keyboard");
-  command->callback([options, &exit_code] { exit_code = with_store(*options, change); });
+  command->callback([options, &exit_code] { exit_code = change(*options); });
   return options;
 }
 

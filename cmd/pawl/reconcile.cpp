@@ -1,23 +1,27 @@
 // pawl reconcile: a source's list of what it did, compared with our records.
+#include <atomic>
+#include <boost/asio/this_coro.hpp>
 #include <csignal>
 #include <filesystem>
 #include <iostream>
 #include <memory>
 
 #include "cmd/pawl/command.hpp"
-#include "cmd/pawl/node.hpp"
-#include "src/adapters/sqlite/ledger_workspace.hpp"
+#include "src/adapters/http/deadlines.hpp"
+#include "src/adapters/os/system_clock.hpp"
 #include "src/config/serving.hpp"
 #include "src/config/units.hpp"
 #include "src/core/json_writer.hpp"
 #include "src/core/printable.hpp"
 #include "src/gateway/ledger_comparison.hpp"
 #include "src/gateway/ledger_job.hpp"
+#include "src/node/open_store.hpp"
+#include "src/node/run_here.hpp"
+#include "src/ports/task_group.hpp"
 
 namespace pawl::cmd {
 namespace {
 
-constexpr std::string_view sqlite_prefix = "sqlite:";
 constexpr int exit_differs = 1;
 constexpr int exit_not_compared = 2;
 
@@ -38,7 +42,7 @@ std::atomic<bool> interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free);  // it is set by a signal
 
 // It was compared to the end: there is nothing to go on with.
-void remove_sheet(const std::string& path) {
+void remove_workspace(const std::string& path) {
   std::error_code ignored;
   for (const char* const rest : {"", "-wal", "-shm"}) {
     std::filesystem::remove(path + rest, ignored);
@@ -55,8 +59,10 @@ class Report {
  public:
   explicit Report(bool json) : json_(json) {}
 
+  // Once, however often it is called.
   void begin(const LedgerRange& range) {
-    if (!json_) return;
+    if (!json_ || begun_) return;
+    begun_ = true;
     JsonObject head;
     head.text("source", range.source);
     std::string text = head.done();
@@ -97,6 +103,7 @@ class Report {
 
  private:
   const bool json_;
+  bool begun_ = false;
   bool any_ = false;
 };
 
@@ -105,6 +112,31 @@ const config::Source* source_named(const config::Config& config, const std::stri
     if (source.name == name) return &source;
   }
   return nullptr;
+}
+
+struct Compared {
+  const config::Config& config;
+  const config::Source& source;
+  LedgerRange range;
+  LedgerStore& ledger;
+  LedgerWorkspace& workspace;
+};
+
+// The comparison has connections of the executor: it ends with the coroutine.
+Task<gateway::LedgerComparison::Result> compare(const Compared& compared,
+                                                const gateway::LedgerComparison::Each& each) {
+  os::SystemClock clock;
+  http::Deadlines deadlines(clock);
+  const boost::asio::any_io_executor executor = co_await boost::asio::this_coro::executor;
+  TaskGroup running(executor);
+  running.spawn(deadlines.run());
+  std::vector<std::string> routes = gateway::routes_of(compared.source, compared.config);
+  gateway::LedgerComparison comparison(compared.source, std::move(routes), compared.ledger,
+                                       compared.workspace, deadlines, interrupted);
+  gateway::LedgerComparison::Result counts = co_await comparison.run(compared.range, each);
+  deadlines.stop();
+  co_await running.wait();
+  co_return counts;
 }
 
 int run(const Options& options) {
@@ -131,37 +163,36 @@ int run(const Options& options) {
   for (const int signal : {SIGINT, SIGTERM}) {
     std::signal(signal, [](int) { interrupted = true; });
   }
-  if (config.store.starts_with(sqlite_prefix)) {
+  if (const std::optional<std::string> path = sqlite_path(config.store)) {
     std::error_code ignored;
-    const std::string path = config.store.substr(sqlite_prefix.size());
-    if (!std::filesystem::exists(path, ignored)) return failed("there is no file \"" + path + "\"");
+    if (!std::filesystem::exists(*path, ignored)) {
+      return failed("there is no file \"" + *path + "\"");
+    }
   }
-  Expected<OpenStore, std::string> store = open_store(config.store, /*allow_lossy_store=*/true);
+  OpenStoreOptions opening;
+  opening.allow_lossy_store = true;
+  const Expected<OpenStore, std::string> store = open_store(config.store, opening);
   if (!store) return failed("store: " + store.error());
-  auto sheet = sqlite::open_sheet(options.resume);
-  if (!sheet) return failed(sheet.error());
-  os::SystemClock clock;
-  gateway::LedgerComparison comparison(*source, gateway::routes_of(*source, config), *store->cases,
-                                       **sheet, clock, interrupted);
+  auto workspace = open_ledger_workspace(options.resume);
+  if (!workspace) return failed(workspace.error());
   const Instant now = std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
-  const LedgerRange range = gateway::range_of(*source, *since, now);
+  const Compared compared{config, *source, gateway::range_of(*source, *since, now), *store->ledger,
+                          **workspace};
   Report report(options.json);
-  bool begun = false;
-  const auto tell = [&](const Difference& difference) {
-    if (!begun) report.begin(range);
-    begun = true;
+  const gateway::LedgerComparison::Each each = [&](const Difference& difference) {
+    report.begin(compared.range);
     report.tell(difference);
   };
-  const gateway::LedgerComparison::Result counts = comparison.run(range, tell);
+  const gateway::LedgerComparison::Result counts = run_here(compare(compared, each));
   if (!counts) {
     return failed(counts.error() + (options.resume.empty()
                                         ? ". Nothing was compared"
                                         : ". Repeat the command to go on where it stopped"));
   }
-  if (!begun) report.begin(range);
+  report.begin(compared.range);
   report.end(*counts);
-  sheet->reset();
-  if (!options.resume.empty()) remove_sheet(options.resume);
+  workspace->reset();
+  if (!options.resume.empty()) remove_workspace(options.resume);
   return counts->differences() == 0 ? exit_ok : exit_differs;
 }
 

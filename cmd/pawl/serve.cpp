@@ -30,16 +30,20 @@ int run(const Options& options) {
   const std::string cut_down = fit_into_descriptors(read->config);
   fit_into_memory(read->config);
   const config::Config& config = read->config;
-  Expected<OpenStore, std::string> store = open_store(config.store, config.allow_lossy_store);
+  OpenStoreOptions opening;
+  opening.allow_lossy_store = config.allow_lossy_store;
+  opening.when_old = OpenStoreOptions::WhenOld::migrate;
+  opening.create = true;
+  Expected<OpenStore, std::string> store = open_store(config.store, opening);
   if (!store) {
     std::cerr << "pawl serve: store: " << store.error() << '\n';
     return exit_failed;
   }
-  const StoreState state = state_of(config);
+  const StoreState state = state_of(config, *store);
   // Where nothing is guarded no key is made that the rule would have to keep.
   const bool makes_keys = config::needs_store(config);
   const Expected<Done, std::string> agreed =
-      makes_keys ? agree_on_scopes(config, options.new_scope_rule) : Done{};
+      makes_keys ? agree_on_scopes(config, *store, options.new_scope_rule) : Done{};
   if (!agreed) {
     std::cerr << "pawl serve: " << agreed.error() << '\n';
     return exit_failed;

@@ -6,113 +6,32 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <filesystem>
 
 #include "src/adapters/os/memory_limit.hpp"
-#include "src/adapters/postgres/inventory.hpp"
-#include "src/adapters/sqlite/inventory.hpp"
-#include "src/adapters/sqlite/store_metadata.hpp"
+#include "src/adapters/postgres/connection_string.hpp"
+#include "src/config/scope_rule.hpp"
 #include "src/config/show.hpp"
 #include "src/config/units.hpp"
-#include "src/gateway/scope_rule.hpp"
+#include "src/gateway/scope_agreement.hpp"
+#include "src/node/run_here.hpp"
+#include "src/operator/store_overview.hpp"
 
 namespace pawl::cmd {
 namespace {
 
-constexpr std::string_view sqlite_prefix = "sqlite:";
-const std::string rule_name = gateway::scope_rule_fact;
-const std::string history_name = gateway::scope_rule_history_fact;
+constexpr std::int64_t counted_max = 100'000;
 
-bool is_sqlite(const std::string& store) { return store.starts_with(sqlite_prefix); }
-std::string path_in(const std::string& store) { return store.substr(sqlite_prefix.size()); }
-
-using MaybeFact = Expected<std::optional<std::string>, std::string>;
-
-MaybeFact fact(const std::string& store, const std::string& name) {
-  return is_sqlite(store) ? sqlite::find_fact(path_in(store), name)
-                          : postgres::find_fact(store, name);
-}
-
-Expected<bool, std::string> record(const std::string& store, const std::string& name,
-                                   const std::optional<std::string>& expected,
-                                   const std::string& value) {
-  return is_sqlite(store) ? sqlite::replace_fact(path_in(store), name, expected, value)
-                          : postgres::replace_fact(store, name, expected, value);
-}
-
-// By the clock that keys expire by.
-Expected<std::int64_t, std::string> seconds_now(const std::string& store) {
-  if (!is_sqlite(store)) return postgres::seconds_now(store);
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::floor<std::chrono::seconds>(now).count();
-}
-
-template <class Visit>
-Expected<Done, std::string> each_key(const std::string& store, const Visit& visit) {
-  return is_sqlite(store) ? sqlite::each_key(path_in(store), visit)
-                          : postgres::each_key(store, visit);
-}
-
-std::string in_words(const std::string& store) {
-  constexpr std::int64_t counted_max = 100'000;
-  if (is_sqlite(store)) {
-    const auto count = sqlite::count_keys(path_in(store), counted_max + 1);
-    if (!count) return {};
-    return *count > counted_max ? "more than " + std::to_string(counted_max) + " keys"
-                                : std::to_string(*count) + " keys";
-  }
-  const auto count = postgres::count_keys(store, counted_max);
-  if (!count) return {};
-  return (count->exact ? "" : "about ") + std::to_string(count->number) + " keys";
-}
-
-// A key in the store that the new routes would not find; nothing where there is none.
-MaybeFact lost_key(const config::Config& config, const std::string& stored) {
-  const gateway::Moved moved(stored, config);
-  std::optional<std::string> lost;
-  if (!moved.possible()) return lost;
-  const Expected<Done, std::string> seen = each_key(
-      config.store, [&](std::string_view scope, std::string_view method, std::string_view path) {
-        lost = moved.lost(scope, method, path);
-        return !lost;
-      });
-  if (!seen) return Unexpected{seen.error()};
-  return lost;
-}
-
-std::string refusal(const std::string& why) {
-  return "the keys in the store belong to other scopes: " + why +
-         ".\nStarting like this would make live keys new, so a retry of a payment would pay "
-         "again.\nGo back to the old setting, or accept that with --new-scope-rule";
-}
-
-// Once; false: somebody else has recorded something meanwhile.
-Expected<bool, std::string> try_to_agree(const config::Config& config, bool accepted) {
-  const std::string rule = gateway::scope_rule(config);
-  const MaybeFact stored = fact(config.store, rule_name);
-  if (!stored) return Unexpected{"store: " + stored.error()};
-  if (!*stored) return record(config.store, rule_name, std::nullopt, rule);
-  if (**stored == rule) return true;
-  const MaybeFact history = fact(config.store, history_name);
-  if (!history) return Unexpected{"store: " + history.error()};
-  const Expected<std::int64_t, std::string> now = seconds_now(config.store);
-  if (!now) return Unexpected{"store: " + now.error()};
-  const std::string before = history->value_or("");
-  if (!accepted) {
-    std::optional<std::string> why = gateway::contradiction(**stored, rule);
-    if (!why) why = gateway::old_contradiction(before, **stored, rule, *now);
-    if (why) return Unexpected{refusal(*why)};
-    const MaybeFact lost = lost_key(config, **stored);
-    if (!lost) return Unexpected{"store: " + lost.error()};
-    if (*lost) return Unexpected{refusal(**lost)};
-  }
-  // The history first: should we die in between, it holds too much rather than too little.
-  const std::string after = gateway::history_after(before, **stored, rule, *now);
-  const Expected<bool, std::string> kept = record(config.store, history_name, *history, after);
-  if (!kept || !*kept) return kept;
-  return record(config.store, rule_name, *stored, rule);
+Task<StoreState> read_state(Upkeep& upkeep) {
+  StoreState state;
+  const std::string name = config::scope_rule_fact;
+  const StoreResult<std::optional<std::string>> rule = co_await upkeep.fact(name);
+  const StoreResult<Upkeep::KeyCount> count = co_await upkeep.count_keys(counted_max);
+  state.holds = count ? keys_in_words(*count, counted_max) : "not known";
+  state.is_new = rule && !*rule && count && count->exact && count->number == 0;
+  if (state.is_new) state.holds = "new";
+  co_return state;
 }
 
 std::string callers_in_words(const config::Caller& caller) {
@@ -126,40 +45,30 @@ Expected<config::Read, config::Troubles> read_settings(const std::optional<std::
                                                        config::Purpose purpose) {
   Expected<config::Read, config::Troubles> read =
       config::read_for_serving(path, overrides, purpose);
-  if (!read || is_sqlite(read->config.store)) return read;
+  if (!read || sqlite_path(read->config.store)) return read;
   const std::string trouble = postgres::trouble_in_url(read->config.store);
   if (trouble.empty()) return read;
   const std::string setting = overrides.store ? "" : "store";
   return Unexpected{config::located({{{}, 0, 0, "'store': " + trouble, setting}}, *read)};
 }
 
-StoreState state_of(const config::Config& config) {
-  StoreState state;
-  const MaybeFact rule = fact(config.store, rule_name);
-  state.holds = in_words(config.store);
-  state.is_new = rule && !*rule && state.holds == "0 keys";
-  if (state.is_new) state.holds = "new";
-  if (state.holds.empty()) state.holds = "not known";
-  if (!is_sqlite(config.store)) {
+StoreState state_of(const config::Config& config, OpenStore& store) {
+  StoreState state = run_here(read_state(*store.upkeep));
+  const std::optional<std::string> file = sqlite_path(config.store);
+  if (!file) {
     state.name = config::mask_passwords(config.store);
     return state;
   }
-  const std::filesystem::path path = path_in(config.store);
+  const std::filesystem::path path = *file;
   std::error_code ignored;
   state.is_relative = path.is_relative();
-  state.name = std::string(sqlite_prefix) +
-               std::filesystem::absolute(path, ignored).lexically_normal().string();
+  state.name = "sqlite:" + std::filesystem::absolute(path, ignored).lexically_normal().string();
   return state;
 }
 
-Expected<Done, std::string> agree_on_scopes(const config::Config& config, bool accepted) {
-  constexpr int tries = 20;  // of nodes that start at once, one gets through each time
-  for (int i = 0; i < tries; ++i) {
-    const Expected<bool, std::string> agreed = try_to_agree(config, accepted);
-    if (!agreed) return Unexpected{agreed.error()};
-    if (*agreed) return Done{};
-  }
-  return Unexpected{std::string("other nodes keep changing how scopes are made")};
+Expected<Done, std::string> agree_on_scopes(const config::Config& config, OpenStore& store,
+                                            bool accepted) {
+  return run_here(gateway::agree_on_scopes(config, *store.store, *store.upkeep, accepted));
 }
 
 std::string fit_into_descriptors(config::Config& config) {

@@ -7,6 +7,7 @@
 
 #include "src/config/serving.hpp"
 #include "src/gateway/request_log.hpp"
+#include "src/node/open_store.hpp"
 
 namespace pawl::cmd {
 
@@ -23,11 +24,12 @@ struct StoreState {
   bool is_relative = false;  // another store in another folder
 };
 // Of a store that is open. Ask before anything is recorded in it.
-StoreState state_of(const config::Config& config);
+StoreState state_of(const config::Config& config, OpenStore& store);
 
 // Refuses scopes that would make live keys new, unless that was accepted; then records how they are
 // made.
-Expected<Done, std::string> agree_on_scopes(const config::Config& config, bool accepted);
+Expected<Done, std::string> agree_on_scopes(const config::Config& config, OpenStore& store,
+                                            bool accepted);
 
 // As many descriptors as the machine allows, and no more connections than have room in them: each
 // is two. Says what was cut down; empty where nothing was.

@@ -25,13 +25,16 @@ int run(const Options& options) {
     return exit_bad_data;
   }
   fit_into_memory(read->config);
-  Expected<OpenStore, std::string> store =
-      open_store(read->config.store, read->config.allow_lossy_store);
+  OpenStoreOptions opening;
+  opening.allow_lossy_store = read->config.allow_lossy_store;
+  opening.when_old = OpenStoreOptions::WhenOld::migrate;
+  opening.create = true;
+  Expected<OpenStore, std::string> store = open_store(read->config.store, opening);
   if (!store) {
     std::cerr << "pawl worker: store: " << store.error() << '\n';
     return exit_failed;
   }
-  const StoreState state = state_of(read->config);
+  const StoreState state = state_of(read->config, *store);
   Node node(read->config, std::move(*store), Role::work);
   const Expected<Done, std::string> opened = node.open();
   if (!opened) {

@@ -15,6 +15,8 @@ Digest hmac_sha256(std::string_view secret, std::string_view bytes);
 
 // Lower-case hexadecimal.
 std::string hex(const Digest& digest);
+// The bytes of hexadecimal digits, in either case; what is no digit counts as zero.
+std::string from_hex(std::string_view digits);
 
 // How long it takes says nothing about where the two differ, only whether their sizes do.
 bool equal_constant_time(std::string_view a, std::string_view b);

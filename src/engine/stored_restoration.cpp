@@ -45,7 +45,8 @@ std::optional<StoredRestoration> restoration_from(const std::string& json) {
 }
 
 Task<Expected<std::optional<StoredRestoration>, std::string>> recorded_restoration(Upkeep& upkeep) {
-  const StoreResult<std::optional<std::string>> fact = co_await upkeep.fact(restoration_fact);
+  const std::string name = restoration_fact;
+  const StoreResult<std::optional<std::string>> fact = co_await upkeep.fact(name);
   if (!fact) co_return Unexpected{upkeep.trouble()};
   if (!*fact) co_return std::optional<StoredRestoration>();
   std::optional<StoredRestoration> read = restoration_from(**fact);

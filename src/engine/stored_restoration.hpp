@@ -5,6 +5,7 @@
 #include <string>
 
 #include "pawl/types/time.hpp"
+#include "src/ports/task.hpp"
 #include "src/ports/upkeep.hpp"
 
 namespace pawl {

@@ -19,10 +19,10 @@
 #include "src/gateway/key_calls.hpp"
 #include "src/gateway/request_log.hpp"
 #include "src/gateway/routes.hpp"
+#include "src/ports/reconciliation_store.hpp"
 
 namespace pawl::gateway {
 
-class CaseDesk;
 class Recorder;
 
 // What the threads of one process share.
@@ -47,10 +47,10 @@ struct NodeServices : BoundaryState {
   const Routes routes;
   const config::Route key_api;  // of the key API's calls: no request is forwarded by it
   const Callers callers;
-  std::shared_ptr<Orphans> orphans;    // of all threads: whichever sweeps must know
-  Recorder* observer = nullptr;        // where some route is observed
-  CaseDesk* desk = nullptr;            // where events of webhooks are kept
-  std::function<void()> news = [] {};  // one was kept: the reconciler may look
+  std::shared_ptr<Orphans> orphans;      // of all threads: whichever sweeps must know
+  Recorder* observer = nullptr;          // where some route is observed
+  ReconciliationStore* cases = nullptr;  // where events of webhooks are kept
+  std::function<void()> news = [] {};    // one was kept: the reconciler may look
 };
 
 // One per thread, on top of that thread's engine and connections.

@@ -1,9 +1,5 @@
 #include "src/gateway/ledger_comparison.hpp"
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <boost/asio/io_context.hpp>
-
 #include "src/adapters/http/upstream_call.hpp"
 #include "src/gateway/question.hpp"
 #include "src/reconcile/derived_key.hpp"
@@ -12,7 +8,6 @@
 namespace pawl::gateway {
 namespace {
 
-namespace net = boost::asio;
 using namespace std::chrono_literals;
 
 constexpr std::size_t our_rows_max = 250;
@@ -25,13 +20,6 @@ constexpr std::string_view stopped = "it was stopped";
 // Something that the list would otherwise begin again with, for ever.
 std::string same_cursor(const std::string& cursor) {
   return "its list does not go on: the page after \"" + cursor + "\" names itself as the next";
-}
-
-Task<void> keep(Task<Expected<LedgerWorkspace::Progress, std::string>> task,
-                std::optional<Expected<LedgerWorkspace::Progress, std::string>>& result,
-                http::Deadlines& deadlines) {
-  result.emplace(co_await std::move(task));
-  deadlines.stop();
 }
 
 OurEntry entry_of(const LedgerRow& row, const reconcile::LedgerRules& rules) {
@@ -62,47 +50,32 @@ std::vector<std::string> routes_of(const config::Source& source, const config::C
   return names;
 }
 
-LedgerComparison::Result LedgerComparison::run(const LedgerRange& range, const Each& each) {
-  const LedgerWorkspace::Result<LedgerWorkspace::Progress> begun = sheet_.begin(range);
-  if (!begun) return Unexpected{begun.error()};
-  LedgerWorkspace::Progress progress = *begun;
+http::UpstreamAddress LedgerComparison::address_of(const config::Source& source) {
+  return gateway::address_of(source.ledger->address);
+}
+
+Task<LedgerComparison::Result> LedgerComparison::run(LedgerRange range, const Each& each) {
+  const StoreResult<LedgerWorkspace::Progress> begun = co_await workspace_.begin(range);
+  if (!begun) co_return Unexpected{workspace_.trouble()};
   // Theirs first: what they have was on record here before they had it.
-  if (!progress.theirs_done) {
-    const Read read = read_theirs_here(progress);
-    if (!read) return Unexpected{read.error()};
-    progress = *read;
-  }
-  const Read ours = read_ours(progress);
-  if (!ours) return Unexpected{ours.error()};
+  const Read theirs = co_await read_theirs(*begun);
+  if (!theirs) co_return Unexpected{theirs.error()};
+  const Read ours = co_await read_ours(*theirs);
+  if (!ours) co_return Unexpected{ours.error()};
   LedgerCounts counts;
-  const auto look = [&](const LedgerWorkspace::Match& match) {
+  const std::function look = [&](const LedgerWorkspace::Match& match) {
     const OurEntry* const mine = match.ours.empty() ? nullptr : &match.ours.front();
     const std::optional<Difference> found =
-        reconcile::difference_of(source_.ledger->rules, progress.range, mine, match.theirs);
+        reconcile::difference_of(source_.ledger->rules, theirs->range, mine, match.theirs);
     if (!found) return;
     ++counts.by_kind[static_cast<std::size_t>(found->kind)];
     each(*found);
   };
-  const LedgerWorkspace::Result<LedgerCounts> read = sheet_.read(look);
-  if (!read) return Unexpected{read.error()};
+  const StoreResult<LedgerCounts> read = co_await workspace_.read(look);
+  if (!read) co_return Unexpected{workspace_.trouble()};
   counts.ours = read->ours;
   counts.theirs = read->theirs;
-  return counts;
-}
-
-// On an event loop of its own.
-LedgerComparison::Read LedgerComparison::read_theirs_here(
-    const LedgerWorkspace::Progress& progress) {
-  net::io_context context(1);
-  http::Deadlines deadlines(clock_);
-  http::UpstreamPool pool(address_of(source_.ledger->address), deadlines);
-  pool_ = &pool;
-  std::optional<Read> read;
-  net::co_spawn(context, deadlines.run(), net::detached);
-  net::co_spawn(context, keep(read_theirs(progress), read, deadlines), net::detached);
-  context.run();
-  pool_ = nullptr;
-  return std::move(*read);
+  co_return counts;
 }
 
 Task<LedgerComparison::Read> LedgerComparison::read_theirs(LedgerWorkspace::Progress progress) {
@@ -120,24 +93,24 @@ Task<LedgerComparison::Read> LedgerComparison::read_theirs(LedgerWorkspace::Prog
     }
     progress.theirs_done = !page->next;
     progress.cursor = page->next.value_or("");
-    const LedgerWorkspace::Result<Done> added = sheet_.add(page->entries, progress);
-    if (!added) co_return Unexpected{added.error()};
+    const StoreResult<Done> added = co_await workspace_.add(page->entries, progress);
+    if (!added) co_return Unexpected{workspace_.trouble()};
   }
   co_return progress;
 }
 
-LedgerComparison::Read LedgerComparison::read_ours(LedgerWorkspace::Progress progress) {
+Task<LedgerComparison::Read> LedgerComparison::read_ours(LedgerWorkspace::Progress progress) {
   LedgerQuery query;
   query.routes = routes_;
   query.since = progress.range.since - overlap;
   query.rows_max = our_rows_max;
   query.bodies = !source_.ledger->rules.compare.empty();
   while (!progress.ours_done) {
-    if (stop_) return Unexpected{std::string(stopped)};
+    if (stop_) co_return Unexpected{std::string(stopped)};
     query.after_scope = progress.scope;
     query.after_key = progress.key;
-    const ReconciliationStore::Result<LedgerPage> page = cases_.ledger_page(query);
-    if (!page) return Unexpected{page.error()};
+    const StoreResult<LedgerPage> page = co_await ledger_.page(query);
+    if (!page) co_return Unexpected{ledger_.trouble()};
     std::vector<OurEntry> entries;
     for (const LedgerRow& row : page->rows) entries.push_back(entry_of(row, source_.ledger->rules));
     progress.ours_done = page->is_last;
@@ -145,10 +118,10 @@ LedgerComparison::Read LedgerComparison::read_ours(LedgerWorkspace::Progress pro
       progress.scope = page->last_scope;
       progress.key = page->last_key;
     }
-    const LedgerWorkspace::Result<Done> added = sheet_.add(entries, progress);
-    if (!added) return Unexpected{added.error()};
+    const StoreResult<Done> added = co_await workspace_.add(std::move(entries), progress);
+    if (!added) co_return Unexpected{workspace_.trouble()};
   }
-  return progress;
+  co_return progress;
 }
 
 // A list may be asked for as often as need be; a source that is busy is given time.
@@ -158,20 +131,20 @@ Task<Expected<std::string, std::string>> LedgerComparison::ask_for(std::string t
     bool again = false;
     Expected<std::string, std::string> body = co_await ask_once(target, again);
     if (body || !again || tries == tries_max || stop_) co_return body;
-    co_await clock_.sleep_until(clock_.now() + pause);
+    co_await deadlines_.sleep(pause);
     pause *= 2;
   }
 }
 
 Task<Expected<std::string, std::string>> LedgerComparison::ask_once(const std::string& target,
                                                                     bool& again) {
-  Question question(source_, target, pool_->authority());
+  Question question(source_, target, pool_.authority());
   http::CallOptions options;
   options.connect_timeout = source_.timeout;
-  http::UpstreamCall call(*pool_, question, options);
+  http::UpstreamCall call(pool_, question, options);
   AlwaysOpen gate;
   const Record nobody{};
-  const Outcome outcome = co_await call.send(nobody, gate, clock_.now() + source_.timeout);
+  const Outcome outcome = co_await call.send(nobody, gate, deadlines_.now() + source_.timeout);
   again = true;
   const std::string about = "GET " + target + ": ";
   if (const auto* none = std::get_if<NotSent>(&outcome)) co_return Unexpected{about + none->why};

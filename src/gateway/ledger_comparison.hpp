@@ -1,6 +1,4 @@
 // Compares a source's list of what it did with our records, page by page, in bounded memory.
-//
-// It blocks while it writes its sheet and reads the store: for a thread of its own, or a command.
 #pragma once
 
 #include <atomic>
@@ -10,9 +8,8 @@
 
 #include "src/adapters/http/upstream_pool.hpp"
 #include "src/config/config.hpp"
-#include "src/ports/clock.hpp"
+#include "src/ports/ledger_store.hpp"
 #include "src/ports/ledger_workspace.hpp"
-#include "src/ports/reconciliation_store.hpp"
 
 namespace pawl::gateway {
 
@@ -27,36 +24,38 @@ class LedgerComparison {
   using Each = std::function<void(const Difference&)>;
   using Result = Expected<LedgerCounts, std::string>;
 
-  // `stop`: when it is set, the next page is not asked for.
+  // `deadlines`: of the thread it runs on, and running. `stop`: when it is set, the next page is
+  // not asked for.
   LedgerComparison(const config::Source& source, std::vector<std::string> routes,
-                   ReconciliationStore& cases, LedgerWorkspace& sheet, Clock& clock,
+                   LedgerStore& ledger, LedgerWorkspace& workspace, http::Deadlines& deadlines,
                    const std::atomic<bool>& stop)
       : source_(source),
         routes_(std::move(routes)),
-        cases_(cases),
-        sheet_(sheet),
-        clock_(clock),
+        ledger_(ledger),
+        workspace_(workspace),
+        deadlines_(deadlines),
+        pool_(address_of(source), deadlines),
         stop_(stop) {}
 
-  // From where the sheet is on. An error says what is wrong; what was read until then is on the
-  // sheet. Blocks.
-  Result run(const LedgerRange& range, const Each& each);
+  // From where the workspace is on. An error says what is wrong; what was read until then is in the
+  // workspace. `each` is called on a thread of the workspace's, and outlives it.
+  Task<Result> run(LedgerRange range, const Each& each);
 
  private:
   using Read = Expected<LedgerWorkspace::Progress, std::string>;
-  Read read_theirs_here(const LedgerWorkspace::Progress& progress);
+  static http::UpstreamAddress address_of(const config::Source& source);
   Task<Read> read_theirs(LedgerWorkspace::Progress progress);
-  Read read_ours(LedgerWorkspace::Progress progress);
+  Task<Read> read_ours(LedgerWorkspace::Progress progress);
   Task<Expected<std::string, std::string>> ask_for(std::string target);
   Task<Expected<std::string, std::string>> ask_once(const std::string& target, bool& again);
 
   const config::Source& source_;
   const std::vector<std::string> routes_;
-  ReconciliationStore& cases_;
-  LedgerWorkspace& sheet_;
-  Clock& clock_;
+  LedgerStore& ledger_;
+  LedgerWorkspace& workspace_;
+  http::Deadlines& deadlines_;
+  http::UpstreamPool pool_;
   const std::atomic<bool>& stop_;
-  http::UpstreamPool* pool_ = nullptr;  // while theirs is read
 };
 
 }  // namespace pawl::gateway

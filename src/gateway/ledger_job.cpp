@@ -5,14 +5,13 @@
 
 #include "pawl/types/json.hpp"
 #include "src/core/json_writer.hpp"
-#include "src/gateway/ledger_comparison.hpp"
 
 namespace pawl::gateway {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto look_every = 2s;
+constexpr Duration look_every = 2s;
 constexpr Duration takes_at_most = 6h;  // then another node may try
 constexpr Duration again_after_trouble = 5min;
 constexpr int told_max = 20;  // in the log, of each comparison
@@ -57,51 +56,41 @@ LedgerCounts counts_in(const std::string& json) {
   return counts;
 }
 
-LedgerJob::LedgerJob(const config::Config& config, ReconciliationStore& cases, OpenSheet open_sheet,
-                     Clock& clock, GatewayMetrics& metrics, RequestLog& log)
+LedgerJob::LedgerJob(const config::Config& config, LedgerStore& ledger,
+                     OpenWorkspace open_workspace, http::Deadlines& deadlines, Sleepers& sleepers,
+                     GatewayMetrics& metrics, RequestLog& log)
     : config_(config),
-      cases_(cases),
-      open_sheet_(std::move(open_sheet)),
-      clock_(clock),
+      ledger_(ledger),
+      open_workspace_(std::move(open_workspace)),
+      deadlines_(deadlines),
       metrics_(metrics),
-      log_(log) {}
+      log_(log),
+      polling_(sleepers, log, "a ledger comparison", look_every) {}
 
-void LedgerJob::start() {
-  if (std::ranges::any_of(config_.sources, is_scheduled)) {
-    thread_ = std::thread([this] { run(); });
-  }
+Task<void> LedgerJob::run() {
+  busy_ = std::ranges::any_of(config_.sources, is_scheduled);
+  return work();
 }
 
-void LedgerJob::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopped_ = true;
-    changed_.notify_all();
-  }
-  if (thread_.joinable()) thread_.join();
+Task<void> LedgerJob::work() {
+  if (!busy_) co_return;
+  const std::function poll = [this]() -> Task<void> { return look(); };
+  co_await polling_.run(poll);
+  busy_ = false;
 }
 
-void LedgerJob::run() {
-  while (!stopped_) {
-    look();
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, look_every, [this] { return stopped_.load(); });
-  }
-}
-
-void LedgerJob::look() {
+Task<void> LedgerJob::look() {
   for (const config::Source& source : config_.sources) {
-    if (stopped_ || !is_scheduled(source)) continue;
-    const ReconciliationStore::Result<bool> taken =
-        cases_.take_comparison(source.name, takes_at_most);
-    if (taken && *taken) make(source);
-    if (!taken && taken.error() != last_trouble_) {
-      last_trouble_ = taken.error();
-      log_.say("warning", "ledger comparison: " + taken.error());
+    if (polling_.stopped() || !is_scheduled(source)) continue;
+    const StoreResult<bool> taken = co_await ledger_.take_comparison(source.name, takes_at_most);
+    if (taken && *taken) co_await make(source);
+    if (!taken && ledger_.trouble() != last_trouble_) {
+      last_trouble_ = ledger_.trouble();
+      log_.say("warning", "ledger comparison: " + last_trouble_);
     }
   }
-  const ReconciliationStore::Result<std::vector<Comparison>> all = cases_.comparisons();
-  if (!all) return;
+  const StoreResult<std::vector<Comparison>> all = co_await ledger_.comparisons();
+  if (!all) co_return;
   last_trouble_.clear();
   for (const Comparison& each : *all) {
     if (each.result.empty()) continue;
@@ -109,31 +98,33 @@ void LedgerJob::look() {
   }
 }
 
-void LedgerJob::make(const config::Source& source) {
+void LedgerJob::tell(const config::Source& source, const Difference& difference) {
+  const std::string about = difference.key.empty()
+                                ? std::string()
+                                : ", key " + log_name(Scope{difference.scope}, Key{difference.key});
+  log_.say("error", "ledger comparison with \"" + source.name +
+                        "\": " + std::string(to_text(difference.kind)) + about +
+                        (difference.id.empty() ? "" : ", their " + difference.id) + ": " +
+                        difference.detail);
+}
+
+Task<LedgerComparison::Result> LedgerJob::compare(const config::Source& source) {
+  const Expected<std::unique_ptr<LedgerWorkspace>, std::string> workspace = open_workspace_();
+  if (!workspace) co_return Unexpected{workspace.error()};
+  const LedgerRange range = range_of(source, source.ledger->since, wall_time());
+  LedgerComparison comparison(source, routes_of(source, config_), ledger_, **workspace, deadlines_,
+                              polling_.stop_flag());
+  int told = 0;
+  const LedgerComparison::Each each = [&](const Difference& difference) {
+    if (++told <= told_max) tell(source, difference);
+  };
+  co_return co_await comparison.run(range, each);
+}
+
+Task<void> LedgerJob::make(const config::Source& source) {
   Comparison made;
   made.source = source.name;
-  const Expected<std::unique_ptr<LedgerWorkspace>, std::string> sheet = open_sheet_();
-  LedgerComparison::Result counts = LedgerCounts{};
-  if (sheet) {
-    const LedgerRange range = range_of(source, source.ledger->since, wall_time());
-    LedgerComparison comparison(source, routes_of(source, config_), cases_, **sheet, clock_,
-                                stopped_);
-    int told = 0;
-    const auto tell = [&](const Difference& difference) {
-      if (++told > told_max) return;
-      const std::string about =
-          difference.key.empty()
-              ? std::string()
-              : ", key " + log_name(Scope{difference.scope}, Key{difference.key});
-      log_.say("error", "ledger comparison with \"" + source.name +
-                            "\": " + std::string(to_text(difference.kind)) + about +
-                            (difference.id.empty() ? "" : ", their " + difference.id) + ": " +
-                            difference.detail);
-    };
-    counts = comparison.run(range, tell);
-  } else {
-    counts = Unexpected{sheet.error()};
-  }
+  const LedgerComparison::Result counts = co_await compare(source);
   Duration next_in = source.ledger->every;
   if (counts) {
     made.result = counts_json(*counts);
@@ -141,14 +132,15 @@ void LedgerJob::make(const config::Source& source) {
              "ledger comparison with \"" + source.name + "\": " + made.result +
                  (counts->differences() == 0 ? "" : "; see pawl reconcile"));
   } else {
-    next_in = stopped_ ? Duration{0} : std::min(again_after_trouble, source.ledger->every);
+    const bool stopped = polling_.stopped();
+    next_in = stopped ? Duration{0} : std::min(again_after_trouble, source.ledger->every);
     made.trouble = counts.error();
-    if (!stopped_) {
+    if (!stopped) {
       log_.say("warning", "ledger comparison with \"" + source.name + "\": " + made.trouble);
     }
   }
-  const ReconciliationStore::Result<Done> noted = cases_.compared(made, next_in);
-  if (!noted) log_.say("warning", "ledger comparison: " + noted.error());
+  const StoreResult<Done> noted = co_await ledger_.compared(made, next_in);
+  if (!noted) log_.say("warning", "ledger comparison: " + ledger_.trouble());
 }
 
 }  // namespace pawl::gateway

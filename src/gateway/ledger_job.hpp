@@ -1,56 +1,58 @@
-// Compares ledgers on a schedule, on a thread of its own: one node at a time for each source, and
-// every node shows what came of it.
+// Compares ledgers on a schedule: one node at a time for each source, and every node shows what
+// came of it.
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
 
+#include "src/adapters/http/deadlines.hpp"
 #include "src/config/config.hpp"
+#include "src/gateway/ledger_comparison.hpp"
 #include "src/gateway/request_log.hpp"
-#include "src/ports/clock.hpp"
 #include "src/ports/gateway_metrics.hpp"
+#include "src/ports/ledger_store.hpp"
 #include "src/ports/ledger_workspace.hpp"
-#include "src/ports/reconciliation_store.hpp"
+#include "src/workers/poll_loop.hpp"
 
 namespace pawl::gateway {
 
 class LedgerJob {
  public:
-  using OpenSheet = std::function<Expected<std::unique_ptr<LedgerWorkspace>, std::string>()>;
+  // Makes an empty one.
+  using OpenWorkspace = std::function<Expected<std::unique_ptr<LedgerWorkspace>, std::string>()>;
 
-  // `cases`: nobody else's connection. `open_sheet` makes an empty one.
-  LedgerJob(const config::Config& config, ReconciliationStore& cases, OpenSheet open_sheet,
-            Clock& clock, GatewayMetrics& metrics, RequestLog& log);
-  ~LedgerJob() { stop(); }
+  // `deadlines` and `sleepers`: of the thread it runs on.
+  LedgerJob(const config::Config& config, LedgerStore& ledger, OpenWorkspace open_workspace,
+            http::Deadlines& deadlines, Sleepers& sleepers, GatewayMetrics& metrics,
+            RequestLog& log);
   LedgerJob(const LedgerJob&) = delete;
   LedgerJob& operator=(const LedgerJob&) = delete;
 
-  // Does nothing where no source has a ledger that is compared by itself.
-  void start();
-  // Lets the page under way end.
-  void stop();
+  // Until `stop`. Does nothing where no source has a ledger that is compared by itself. Once.
+  Task<void> run();
+  // Lets the page under way end. From any thread.
+  void stop() { polling_.stop(); }
+  // Whether `run` was called and is not over. From any thread.
+  [[nodiscard]] bool busy() const { return busy_; }
 
  private:
-  void run();
-  void look();
-  void make(const config::Source& source);
+  Task<void> work();
+  Task<void> look();
+  Task<void> make(const config::Source& source);
+  Task<LedgerComparison::Result> compare(const config::Source& source);
+  void tell(const config::Source& source, const Difference& difference);
 
   const config::Config& config_;
-  ReconciliationStore& cases_;
-  const OpenSheet open_sheet_;
-  Clock& clock_;
+  LedgerStore& ledger_;
+  const OpenWorkspace open_workspace_;
+  http::Deadlines& deadlines_;
   GatewayMetrics& metrics_;
   RequestLog& log_;
-  std::atomic<bool> stopped_ = false;
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  PollLoop polling_;
   std::string last_trouble_;
-  std::thread thread_;
+  std::atomic<bool> busy_ = false;
 };
 
 // What a comparison counted, as it is stored and printed: one JSON object.

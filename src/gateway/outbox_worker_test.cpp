@@ -1,5 +1,5 @@
-// The worker on a store whose n-th call fails, before or after it has done its work.
-#include "src/gateway/outbox_worker.hpp"
+// The outbox worker with a real store, whose n-th call fails, and a real server.
+#include "src/workers/outbox_worker.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,9 +11,13 @@
 #include <thread>
 
 #include "src/adapters/os/random.hpp"
+#include "src/adapters/os/sleepers.hpp"
 #include "src/adapters/os/system_clock.hpp"
-#include "src/adapters/sqlite/outbox_store.hpp"
 #include "src/adapters/sqlite/test_support.hpp"
+#include "src/gateway/http_destinations.hpp"
+#include "src/gateway/request_log.hpp"
+#include "src/node/open_store.hpp"
+#include "src/node/run_here.hpp"
 #include "tests/support/upstream_server.hpp"
 
 namespace pawl::gateway {
@@ -44,36 +48,44 @@ class StoppableClock final : public Clock {
 enum class Call { claim, write };
 constexpr Duration stop = 150s;
 
+// What neither of the stores below changes.
+class PassedOn : public OutboxStore {
+ public:
+  explicit PassedOn(OutboxStore& inner) : inner_(inner) {}
+
+  Task<StoreResult<OutboxCounts>> count() override { return inner_.count(); }
+  Task<StoreResult<std::vector<OutboxRow>>> list(OutboxQuery query) override {
+    return inner_.list(std::move(query));
+  }
+  Task<StoreResult<std::optional<OutboxRow>>> find(std::string id) override {
+    return inner_.find(std::move(id));
+  }
+  Task<StoreResult<Changed>> change(std::string id, OutboxAction action, OutboxAuthor author,
+                                    Transition transition) override {
+    return inner_.change(std::move(id), action, std::move(author), std::move(transition));
+  }
+  [[nodiscard]] std::string trouble() const override { return "a fault"; }
+
+ protected:
+  OutboxStore& inner_;
+};
+
 // The process is stopped for `stop` after the first call of a kind has done its work.
-class SlowOutbox final : public OutboxStore {
+class SlowOutbox final : public PassedOn {
  public:
   SlowOutbox(OutboxStore& inner, StoppableClock& clock, Call slow)
-      : inner_(inner), clock_(clock), slow_(slow) {}
+      : PassedOn(inner), clock_(clock), slow_(slow) {}
 
-  Expected<OutboxClaimed, std::string> claim(const OutboxClaim& claim) override {
-    auto result = inner_.claim(claim);
+  Task<StoreResult<OutboxClaimed>> claim(OutboxClaim claim) override {
+    StoreResult<OutboxClaimed> result = co_await inner_.claim(std::move(claim));
     if (result && !result->rows.empty()) stop_after(Call::claim);
-    return result;
+    co_return result;
   }
-  Expected<std::vector<bool>, std::string> write(const std::vector<OutboxWrite>& writes) override {
-    auto result = inner_.write(writes);
+  Task<StoreResult<bool>> write(OutboxWrite write) override {
+    const StoreResult<bool> result = co_await inner_.write(std::move(write));
     stop_after(Call::write);
-    return result;
+    co_return result;
   }
-  Expected<std::vector<OutboxCount>, std::string> count() override { return inner_.count(); }
-  Expected<std::vector<OutboxRow>, std::string> list(const OutboxQuery& query) override {
-    return inner_.list(query);
-  }
-  Expected<std::optional<OutboxRow>, std::string> find(const std::string& id) override {
-    return inner_.find(id);
-  }
-  Expected<OutboxRow, std::string> change(const std::string& id, OutboxAction action,
-                                          const OutboxAuthor& author,
-                                          const Transition& transition) override {
-    return inner_.change(id, action, author, transition);
-  }
-  Expected<Instant, std::string> time() override { return inner_.time(); }
-  void disconnect() override { inner_.disconnect(); }
 
  private:
   void stop_after(Call done) {
@@ -82,50 +94,35 @@ class SlowOutbox final : public OutboxStore {
     clock_.stop_for(stop);
   }
 
-  OutboxStore& inner_;
   StoppableClock& clock_;
   const Call slow_;
   bool stopped_ = false;
 };
 
 // Claims and writes are counted together; the n-th fails.
-class FaultyOutbox final : public OutboxStore {
+class FaultyOutbox final : public PassedOn {
  public:
   FaultyOutbox(OutboxStore& inner, int fails_at, Fault fault)
-      : inner_(inner), fails_at_(fails_at), fault_(fault) {}
+      : PassedOn(inner), fails_at_(fails_at), fault_(fault) {}
 
-  Expected<OutboxClaimed, std::string> claim(const OutboxClaim& claim) override {
-    return disturbed<OutboxClaimed>([&] { return inner_.claim(claim); });
+  Task<StoreResult<OutboxClaimed>> claim(OutboxClaim claim) override {
+    return disturbed(inner_.claim(std::move(claim)));
   }
-  Expected<std::vector<bool>, std::string> write(const std::vector<OutboxWrite>& writes) override {
-    return disturbed<std::vector<bool>>([&] { return inner_.write(writes); });
+  Task<StoreResult<bool>> write(OutboxWrite write) override {
+    return disturbed(inner_.write(std::move(write)));
   }
-  Expected<std::vector<OutboxCount>, std::string> count() override { return inner_.count(); }
-  Expected<std::vector<OutboxRow>, std::string> list(const OutboxQuery& query) override {
-    return inner_.list(query);
-  }
-  Expected<std::optional<OutboxRow>, std::string> find(const std::string& id) override {
-    return inner_.find(id);
-  }
-  Expected<OutboxRow, std::string> change(const std::string& id, OutboxAction action,
-                                          const OutboxAuthor& author,
-                                          const Transition& transition) override {
-    return inner_.change(id, action, author, transition);
-  }
-  Expected<Instant, std::string> time() override { return inner_.time(); }
-  void disconnect() override { inner_.disconnect(); }
 
  private:
-  template <class T, class Call>
-  Expected<T, std::string> disturbed(Call call) {
+  // A task that is not awaited has not begun.
+  template <class T>
+  Task<StoreResult<T>> disturbed(Task<StoreResult<T>> call) {
     const bool now = calls_++ == fails_at_;
-    if (now && fault_ == Fault::unavailable) return Unexpected{std::string("a fault")};
-    Expected<T, std::string> result = call();
-    if (now) return Unexpected{std::string("a fault, afterwards")};
-    return result;
+    if (now && fault_ == Fault::unavailable) co_return Unexpected{StoreError::unavailable};
+    StoreResult<T> result = co_await std::move(call);
+    if (now) co_return Unexpected{StoreError::in_doubt};
+    co_return result;
   }
 
-  OutboxStore& inner_;
   const int fails_at_;
   const Fault fault_;
   int calls_ = 0;
@@ -143,7 +140,9 @@ constexpr const char* row_id = "00000000-0000-4000-8000-000000000001";
 class OutboxWorkerTest : public ::testing::Test {
  protected:
   OutboxWorkerTest() {
-    sqlite::opened(directory_.file());
+    auto opened = open_store("sqlite:" + directory_.file(), {.create = true});
+    EXPECT_TRUE(opened) << opened.error();
+    store_ = std::move(*opened);
     auto connection = sqlite::Connection::open(directory_.file(), sqlite::WhenMissing::fail, {});
     EXPECT_EQ(
         connection->run("INSERT INTO outbox (scope_id, id, idempotency_key, destination,"
@@ -177,26 +176,27 @@ class OutboxWorkerTest : public ::testing::Test {
     http::Deadlines deadlines(clock);
     NoMetrics metrics;
     RequestLog log(config::LogFormat::human);
-    const OutboxWorld world{destinations, store, deadlines, clock, entropy, metrics, log};
-    OutboxWorker worker(world, context.get_executor());
+    os::AsioSleepers sleepers(context.get_executor());
+    HttpDestinations there(destinations, deadlines);
+    const workers::OutboxPorts ports{store, clock, entropy, sleepers, metrics, log};
+    workers::OutboxWorker worker(ports, there.settings(), context.get_executor());
+    std::atomic<bool> over = false;
     net::co_spawn(context, deadlines.run(), net::detached);
-    net::co_spawn(context, worker.run(), net::detached);
+    net::co_spawn(context, worker.run(), [&over](std::exception_ptr) { over = true; });
     std::thread thread([&] {
       const auto guard = net::make_work_guard(context);
       context.run();
     });
-    sqlite::SqliteOutbox observer(directory_.file());
     OutboxStatus status = OutboxStatus::pending;
     const auto deadline = std::chrono::steady_clock::now() + 30s;
     while (std::chrono::steady_clock::now() < deadline) {
-      const auto row = observer.find(row_id);
+      const auto row = run_here(store_.outbox->find(row_id));
       if (row && *row) status = (*row)->status;
-      const bool over = status != OutboxStatus::pending && status != OutboxStatus::sending;
-      if (over) break;
+      if (status != OutboxStatus::pending && status != OutboxStatus::sending) break;
       std::this_thread::sleep_for(2ms);
     }
     worker.stop();
-    while (worker.busy() && std::chrono::steady_clock::now() < deadline) {
+    while (!over && std::chrono::steady_clock::now() < deadline) {
       std::this_thread::sleep_for(1ms);
     }
     context.stop();
@@ -205,6 +205,7 @@ class OutboxWorkerTest : public ::testing::Test {
   }
 
   sqlite::TempDir directory_;
+  OpenStore store_;
 };
 
 class OutboxFaults : public OutboxWorkerTest,
@@ -214,8 +215,7 @@ class OutboxFaults : public OutboxWorkerTest,
 TEST_P(OutboxFaults, OneEffectAndDoneWhicheverStoreCallFails) {
   const auto [fails_at, fault] = GetParam();
   UpstreamServer server;
-  sqlite::SqliteOutbox inner(directory_.file());
-  FaultyOutbox store(inner, fails_at, fault);
+  FaultyOutbox store(*store_.outbox, fails_at, fault);
   EXPECT_EQ(work(store, server), OutboxStatus::done);
   EXPECT_EQ(server.effects("d"), 1U);
 }
@@ -233,8 +233,7 @@ INSTANTIATE_TEST_SUITE_P(All, OutboxFaults,
 TEST_F(OutboxWorkerTest, AResetIsUnknownAfterOneCall) {
   UpstreamServer server;
   server.behave(Behaviour::reset());
-  sqlite::SqliteOutbox store(directory_.file());
-  EXPECT_EQ(work(store, server), OutboxStatus::unknown);
+  EXPECT_EQ(work(*store_.outbox, server), OutboxStatus::unknown);
   EXPECT_EQ(server.effects("d"), 1U);
 }
 
@@ -253,8 +252,7 @@ TEST_P(OutboxWindow, EndsWhileTheStoreIsAskedAndNothingIsSentAnyMore) {
   to.rules.dedupe_window =
       to.rules.timeout + 100s;  // closes for a new call before the stop is over
   StoppableClock clock;
-  sqlite::SqliteOutbox inner(directory_.file());
-  SlowOutbox store(inner, clock, GetParam());
+  SlowOutbox store(*store_.outbox, clock, GetParam());
   EXPECT_EQ(work(store, to, clock), OutboxStatus::unknown);
   EXPECT_EQ(server.effects("d"), 0U);
 }

@@ -1,14 +1,25 @@
 #include "src/gateway/recorder.hpp"
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <tuple>
 
 namespace pawl::gateway {
 namespace {
 
+namespace net = boost::asio;
+
 constexpr int blame_max = 3;
 constexpr int reap_rounds_max = 20;
 constexpr Duration idle_reap_every = std::chrono::hours(1);
+
+// Says so however the job ends.
+struct Over {
+  ~Over() { busy = false; }
+  std::atomic<bool>& busy;
+};
 
 using TallyKey = std::tuple<std::string, Instant, std::string, std::string>;
 using Tallies = std::map<TallyKey, Tally>;
@@ -56,21 +67,24 @@ Recorder::Recorder(const config::Config& config, ObservationStore& observations,
       options_(options),
       reap_at_(clock.now() + options.reap_every) {}
 
-void Recorder::start() {
-  thread_ = std::thread([this] { run(); });
+Task<void> Recorder::run(Sleepers& sleepers) {
+  busy_ = true;
+  return work(sleepers);
 }
 
 void Recorder::stop() {
+  std::shared_ptr<Wakeable> sleeper;
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
+    sleeper = sleeper_.lock();
   }
-  changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  if (sleeper) sleeper->wake();
 }
 
 bool Recorder::saw(ObservedRequest observed) {
   const std::size_t bytes = observed.bytes();
+  std::shared_ptr<Wakeable> sleeper;
   {
     const std::lock_guard lock(mutex_);
     const bool fits = sightings_ < options_.sightings_max && bytes <= options_.bytes_max &&
@@ -82,25 +96,34 @@ bool Recorder::saw(ObservedRequest observed) {
     }
     ++sightings_;
     bytes_ += bytes;
+    if (waiting_.empty()) sleeper = sleeper_.lock();  // else it was woken already
     waiting_.emplace_back(std::move(observed));
   }
-  changed_.notify_one();
+  if (sleeper) sleeper->wake();
   return true;
 }
 
 // Never dropped: there is at most one for each request that was taken, and without it the key
 // would look as if its owner had died.
 void Recorder::ended(ObservedOutcome ending) {
+  std::shared_ptr<Wakeable> sleeper;
   {
     const std::lock_guard lock(mutex_);
+    if (waiting_.empty()) sleeper = sleeper_.lock();
     waiting_.emplace_back(std::move(ending));
   }
-  changed_.notify_one();
+  if (sleeper) sleeper->wake();
 }
 
-bool Recorder::pause(Duration duration) {
-  std::unique_lock lock(mutex_);
-  return !changed_.wait_for(lock, duration, [this] { return stopping_; });
+Task<bool> Recorder::pause(Sleeper& sleeper, Duration duration) {
+  const BootTime end = clock_.now() + duration;
+  for (;;) {
+    sleeper.rest();  // before the question: whoever stops us from here on wakes us
+    if (must_stop()) co_return false;
+    const Duration left = end - clock_.now();
+    if (left <= Duration{0}) co_return true;
+    co_await sleeper.sleep(left);
+  }
 }
 
 bool Recorder::must_stop() {
@@ -108,39 +131,63 @@ bool Recorder::must_stop() {
   return stopping_;
 }
 
-void Recorder::run() {
+Task<void> Recorder::work(Sleepers& sleepers) {
+  const Over over{busy_};
+  const std::shared_ptr<Sleeper> sleeper = sleepers.new_sleeper();
+  {
+    const std::lock_guard lock(mutex_);
+    sleeper_ = sleeper;
+  }
   for (;;) {
-    Duration until_reap = std::max(reap_at_ - clock_.now(), Duration{0});
-    {
-      std::unique_lock lock(mutex_);
-      changed_.wait_for(lock, until_reap, [this] { return stopping_ || !waiting_.empty(); });
-      if (stopping_ && waiting_.empty()) return;
+    const bool more = co_await wait_for_work(*sleeper);
+    if (!more) break;
+    const bool goes_on = co_await pause(*sleeper, options_.linger);
+    Batch batch = take();
+    if (!batch.empty()) {
+      co_await look_at(batch);
+      co_await record(batch, *sleeper);
     }
-    const bool goes_on = pause(options_.linger);
-    const Batch batch = take();
-    if (!batch.empty()) record(batch);
-    if (goes_on && clock_.now() >= reap_at_) reap();
+    if (goes_on && clock_.now() >= reap_at_) co_await reap();
+  }
+}
+
+Task<bool> Recorder::wait_for_work(Sleeper& sleeper) {
+  for (;;) {
+    sleeper.rest();
+    {
+      const std::lock_guard lock(mutex_);
+      if (!waiting_.empty()) co_return true;
+      if (stopping_) co_return false;
+    }
+    const Duration until_reap = reap_at_ - clock_.now();
+    if (until_reap <= Duration{0}) co_return true;
+    co_await sleeper.sleep(until_reap);
   }
 }
 
 Recorder::Batch Recorder::take() {
   Batch batch;
-  {
-    const std::lock_guard lock(mutex_);
-    while (!waiting_.empty() && batch.size() < options_.batch_max) {
-      batch.push_back(std::move(waiting_.front()));
-      waiting_.pop_front();
-    }
-  }
-  for (Observation& each : batch) {
-    if (auto* observed = std::get_if<ObservedRequest>(&each)) look_at(*observed);
+  const std::lock_guard lock(mutex_);
+  while (!waiting_.empty() && batch.size() < options_.batch_max) {
+    batch.push_back(std::move(waiting_.front()));
+    waiting_.pop_front();
   }
   return batch;
 }
 
+// One request's work at a time: those that are served on this thread go in between.
+Task<void> Recorder::look_at(Batch& batch) {
+  const net::any_io_executor executor = co_await net::this_coro::executor;
+  for (Observation& each : batch) {
+    auto* const observed = std::get_if<ObservedRequest>(&each);
+    if (observed == nullptr || observed->certain) continue;
+    look_at(*observed);
+    co_await net::post(executor, net::use_awaitable);
+  }
+}
+
 // What the guarded path does before it asks the store.
 void Recorder::look_at(ObservedRequest& observed) {
-  if (observed.certain) return;
   const config::RoutePolicy& policy = observed.route->policy;
   Expected<Fingerprinted, json::Error> made =
       fingerprint(observed.content(), policy.fingerprint, secrets_);
@@ -157,20 +204,27 @@ void Recorder::look_at(ObservedRequest& observed) {
 
 // Until it is recorded, or cannot be. While the store is away the batch is held, and what comes
 // after it waits or is dropped.
-void Recorder::record(const Batch& batch) {
+Task<void> Recorder::record(const Batch& batch, Sleeper& sleeper) {
   int to_blame = 0;  // how often the store answered before and after, and took anything but this
   for (int tries = 1;; ++tries) {
     const bool last = must_stop();  // asked before: the last try comes after the word to stop
     if (last) flush_until_ = std::min(flush_until_, clock_.now() + options_.flush_timeout);
-    const bool answered = !last && tries > 1 && store_answers();
-    if (try_to_record(batch)) break;
-    if (answered && store_answers()) ++to_blame;
+    bool answered = false;
+    if (!last && tries > 1) answered = co_await store_answers();
+    const bool recorded = co_await try_to_record(batch);
+    if (recorded) break;
+    if (answered) answered = co_await store_answers();
+    if (answered) ++to_blame;
     if (last || to_blame >= blame_max) {
       drop(batch);
       break;
     }
-    static_cast<void>(pause(options_.pause));
+    static_cast<void>(co_await pause(sleeper, options_.pause));
   }
+  give_back(batch);
+}
+
+void Recorder::give_back(const Batch& batch) {
   const std::lock_guard lock(mutex_);
   for (const Observation& each : batch) {
     const auto* observed = std::get_if<ObservedRequest>(&each);
@@ -180,8 +234,8 @@ void Recorder::record(const Batch& batch) {
   }
 }
 
-bool Recorder::try_to_record(const Batch& batch) {
-  if (clock_.now() >= flush_until_) return false;
+Task<bool> Recorder::try_to_record(const Batch& batch) {
+  if (clock_.now() >= flush_until_) co_return false;
   const std::vector<ObservedKey> keys = keys_of(batch);
   std::map<std::string, std::uint64_t> dropped;
   {
@@ -189,21 +243,22 @@ bool Recorder::try_to_record(const Batch& batch) {
     dropped = dropped_;
   }
   std::vector<PredictedDecision> would;
-  const auto judge_found = [&](const ObservationStore::Found& found, Instant now) {
+  const ObservationStore::Transition predict = [&](const ObservationStore::Found& found,
+                                                   Instant now) {
     const PredictionContext context{.secrets = secrets_, .boot_now = clock_.now(), .now = now};
     Prediction judgement = transition(batch, keys, found, context);
     judgement.written.tallies = tallied(batch, judgement.would, dropped, context);
     would = std::move(judgement.would);
     return std::move(judgement.written);
   };
-  const Expected<Done, std::string> applied = observations_.apply(keys, judge_found);
-  note(applied);
-  if (!applied) return false;
+  const StoreResult<Done> applied = co_await observations_.apply(keys, predict);
+  note(applied.has_value());
+  if (!applied) co_return false;
   count(batch, would);
   const std::lock_guard lock(mutex_);
   for (const auto& [route, number] : dropped) dropped_[route] -= number;
   std::erase_if(dropped_, [](const auto& entry) { return entry.second == 0; });
-  return true;
+  co_return true;
 }
 
 // A caller's name, as long as there are not too many of them.
@@ -264,10 +319,14 @@ void Recorder::count(const Batch& batch, const std::vector<PredictedDecision>& w
   }
 }
 
-// PredictedDecision it take anything at all?
-bool Recorder::store_answers() {
-  const auto nothing = [](const ObservationStore::Found&, Instant) { return ObservationUpdate{}; };
-  return observations_.apply({}, nothing).has_value();
+// Would it take anything at all?
+Task<bool> Recorder::store_answers() {
+  const std::vector<ObservedKey> no_keys;
+  const ObservationStore::Transition nothing = [](const ObservationStore::Found&, Instant) {
+    return ObservationUpdate{};
+  };
+  const StoreResult<Done> answer = co_await observations_.apply(no_keys, nothing);
+  co_return answer.has_value();
 }
 
 void Recorder::drop(const Batch& batch) {
@@ -280,22 +339,21 @@ void Recorder::drop(const Batch& batch) {
   }
 }
 
-void Recorder::note(const Expected<Done, std::string>& tried) {
-  if (!tried && !in_trouble_) {
-    log_.say("warning",
-             "what observe mode sees cannot be recorded (" + tried.error() + "); requests go on");
-  } else if (tried && in_trouble_) {
+void Recorder::note(bool recorded) {
+  if (!recorded && !in_trouble_) {
+    log_.say("warning", "what observe mode sees cannot be recorded (" + observations_.trouble() +
+                            "); requests go on");
+  } else if (recorded && in_trouble_) {
     log_.say("info", "what observe mode sees is recorded again");
   }
-  in_trouble_ = !tried;
+  in_trouble_ = !recorded;
 }
 
-void Recorder::reap() {
+Task<void> Recorder::reap() {
   for (int round = 0; round < reap_rounds_max; ++round) {
-    const Expected<std::size_t, std::string> gone = observations_.reap(options_.tallies_kept);
+    const StoreResult<std::size_t> gone = co_await observations_.reap(options_.tallies_kept);
     if (!gone || *gone == 0 || must_stop()) break;
   }
-  if (!watches_) observations_.disconnect();
   reap_at_ = clock_.now() + (watches_ ? options_.reap_every : idle_reap_every);
 }
 

@@ -1,13 +1,13 @@
-// Observe mode's memory: requests hand it what they saw and go on; a thread of its own does the
-// rest. Nothing here can delay or fail a request. What does not fit is dropped, and counted.
+// Observe mode's memory: requests hand it what they saw and go on; a background job does the rest.
+// Nothing here can fail a request or make it wait. What does not fit is dropped, and counted.
 #pragma once
 
-#include <condition_variable>
+#include <atomic>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
-#include <thread>
 #include <vector>
 
 #include "src/boundary/near_duplicates.hpp"
@@ -16,6 +16,7 @@
 #include "src/ports/clock.hpp"
 #include "src/ports/gateway_metrics.hpp"
 #include "src/ports/observation_store.hpp"
+#include "src/ports/sleeper.hpp"
 
 namespace pawl::gateway {
 
@@ -39,13 +40,15 @@ class Recorder {
   // `watches`: some route is observed. Otherwise it only clears away what was observed once.
   Recorder(const config::Config& config, ObservationStore& observations, GatewayMetrics& metrics,
            RequestLog& log, const Clock& clock, bool watches, ObserverOptions options = {});
-  ~Recorder() { stop(); }
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  void start();
-  // Writes what is left, for a moment, and ends the thread.
+  // Until `stop`, and then it writes what is left, for a moment. On the sleepers' thread; once.
+  Task<void> run(Sleepers& sleepers);
+  // From any thread.
   void stop();
+  // Whether `run` was called and is not over. From any thread.
+  [[nodiscard]] bool busy() const { return busy_; }
 
   // Any thread, never blocks for longer than it takes to note it. False: dropped; then there is
   // nothing to say about its end either.
@@ -57,22 +60,26 @@ class Recorder {
  private:
   using Batch = std::vector<Observation>;
 
-  void run();
+  Task<void> work(Sleepers& sleepers);
+  // False: it is time to stop, and nothing is left.
+  Task<bool> wait_for_work(Sleeper& sleeper);
   Batch take();
+  Task<void> look_at(Batch& batch);
   void look_at(ObservedRequest& observed);
-  void record(const Batch& batch);
-  bool try_to_record(const Batch& batch);
+  Task<void> record(const Batch& batch, Sleeper& sleeper);
+  Task<bool> try_to_record(const Batch& batch);
   std::vector<Tally> tallied(const Batch& batch, const std::vector<PredictedDecision>& would,
                              const std::map<std::string, std::uint64_t>& dropped,
                              const PredictionContext& context);
   void count(const Batch& batch, const std::vector<PredictedDecision>& would);
   std::string named(const std::string& scope);
   void drop(const Batch& batch);
-  void reap();
-  void note(const Expected<Done, std::string>& tried);
-  bool store_answers();
+  Task<void> reap();
+  void note(bool recorded);
+  Task<bool> store_answers();
   bool must_stop();
-  bool pause(Duration duration);  // false: it is time to stop
+  Task<bool> pause(Sleeper& sleeper, Duration duration);  // false: it is time to stop
+  void give_back(const Batch& batch);
 
   const FingerprintSecrets& secrets_;
   ObservationStore& observations_;
@@ -83,20 +90,20 @@ class Recorder {
   const ObserverOptions options_;
 
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::weak_ptr<Wakeable> sleeper_;               // under mutex_; the job's
   std::deque<Observation> waiting_;               // under mutex_
   std::size_t sightings_ = 0;                     // under mutex_; those taken included
   std::size_t bytes_ = 0;                         // under mutex_; likewise
   std::map<std::string, std::uint64_t> dropped_;  // under mutex_; by route, not yet tallied
   bool stopping_ = false;                         // under mutex_
 
-  // The thread's own.
+  // The job's own.
   NearDuplicates near_duplicates_;
   std::set<std::string> named_;
   bool in_trouble_ = false;
   BootTime reap_at_;
   BootTime flush_until_ = BootTime::max();
-  std::thread thread_;
+  std::atomic<bool> busy_ = false;
 };
 
 }  // namespace pawl::gateway

@@ -2,7 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
 #include <thread>
+
+#include "src/adapters/os/sleepers.hpp"
 
 namespace pawl::gateway {
 namespace {
@@ -12,14 +16,16 @@ using namespace std::chrono_literals;
 // Remembers rows and tallies; can be made to fail, or to wait.
 class FakeObservations final : public ObservationStore {
  public:
-  Expected<Done, std::string> apply(const std::vector<ObservedKey>& keys,
-                                    const Transition& transition) override {
+  Task<StoreResult<Done>> apply(std::vector<ObservedKey> keys, Transition transition) override {
+    co_return apply_here(keys, transition);
+  }
+  StoreResult<Done> apply_here(const std::vector<ObservedKey>& keys, const Transition& transition) {
     std::unique_lock lock(mutex);
     ++calls;
     changed.notify_all();
     changed.wait(lock, [this] { return !held; });
     const bool poisoned = std::ranges::find(keys, poison) != keys.end();
-    if (fails || poisoned) return Unexpected{std::string("away")};
+    if (fails || poisoned) return Unexpected{StoreError::unavailable};
     Found found;
     for (const ObservedKey& key : keys) {
       found.push_back(rows.contains(key) ? std::optional(rows[key]) : std::nullopt);
@@ -31,14 +37,14 @@ class FakeObservations final : public ObservationStore {
     for (const Tally& tally : judged.tallies) scopes.insert(tally.scope);
     return Done{};
   }
-  Expected<std::size_t, std::string> reap(Duration) override {
+  Task<StoreResult<std::size_t>> reap(Duration) override {
     const std::lock_guard lock(mutex);
     ++reaped;
     changed.notify_all();
-    return std::size_t{0};
+    co_return std::size_t{0};
   }
-  Expected<Summary, std::string> summary(Duration) override { return Summary{}; }
-  void disconnect() override {}
+  Task<StoreResult<Summary>> summary(Duration) override { co_return Summary{}; }
+  [[nodiscard]] std::string trouble() const override { return "away"; }
 
   void wait_for(const std::function<bool()>& condition) {
     std::unique_lock lock(mutex);
@@ -112,9 +118,21 @@ class ObserverTest : public ::testing::Test {
 
   Recorder& start() {
     observer.emplace(config, observations, metrics, log, clock, true, options);
-    observer->start();
+    boost::asio::co_spawn(context, observer->run(sleepers), [](std::exception_ptr failure) {
+      if (failure) std::rethrow_exception(failure);
+    });
+    thread = std::thread([this] { context.run(); });
     return *observer;
   }
+
+  // Returns when all that can be written is.
+  void stop() {
+    if (!thread.joinable()) return;
+    observer->stop();
+    thread.join();
+    EXPECT_FALSE(observer->busy());
+  }
+  ~ObserverTest() override { stop(); }
 
   ObservedRequest observed(const std::string& digest, const std::string& body = "one") {
     ObservedRequest one;
@@ -135,6 +153,9 @@ class ObserverTest : public ::testing::Test {
   SteadyClock clock;
   ObserverOptions options;
   std::optional<Recorder> observer;
+  boost::asio::io_context context{1};
+  os::AsioSleepers sleepers{context.get_executor()};
+  std::thread thread;
 
  private:
   int owners_ = 0;
@@ -143,7 +164,7 @@ class ObserverTest : public ::testing::Test {
 TEST_F(ObserverTest, RecordsWhatItSawBeforeItEnds) {
   start();
   for (int i = 0; i < 1000; ++i) EXPECT_TRUE(observer->saw(observed(std::to_string(i % 500))));
-  observer->stop();
+  stop();
   EXPECT_EQ(metrics.by_would["created"], 500);
   EXPECT_EQ(metrics.by_would["in_progress"], 500);
   EXPECT_EQ(observations.rows.size(), 500U);
@@ -156,7 +177,7 @@ TEST_F(ObserverTest, CountsOnceWhereItIsAskedTwice) {
   const ObservedRequest first = observed("k");
   observer->saw(first);
   observer->ended({first.id, first.owner, clock.now(), NotSent{}});
-  observer->stop();
+  stop();
   EXPECT_EQ(metrics.by_would["created"], 1);
   EXPECT_EQ(observations.tallies["created"], 1U);
   EXPECT_EQ(observations.rows.begin()->second.status, "failed_retryable");
@@ -173,7 +194,7 @@ TEST_F(ObserverTest, AFullQueueDropsAndSaysSoLater) {
   EXPECT_FALSE(observer->saw(observed("d"))) << "what is being written still counts";
   EXPECT_EQ(metrics.dropped, 1);
   observations.set(observations.held, false);
-  observer->stop();
+  stop();
   EXPECT_EQ(metrics.by_would["created"], 3);
   EXPECT_EQ(observations.tallies["dropped"], 1U);
 }
@@ -195,7 +216,7 @@ TEST_F(ObserverTest, HoldsABatchWhileTheStoreIsAway) {
   observer->saw(observed("a"));
   observations.wait_for([&] { return observations.calls > 10; });
   observations.set(observations.fails, false);
-  observer->stop();
+  stop();
   EXPECT_EQ(metrics.by_would["created"], 1);
   EXPECT_EQ(metrics.dropped, 0);
 }
@@ -207,7 +228,7 @@ TEST_F(ObserverTest, GivesUpABatchThatCannotBeWritten) {
   observer->saw(observed("bad"));
   observer->saw(observed("good"));
   observations.wait_for([&] { return observations.tallies["created"] == 1; });
-  observer->stop();
+  stop();
   EXPECT_EQ(metrics.dropped, 1);
   EXPECT_EQ(observations.rows.size(), 1U);
 }
@@ -216,7 +237,7 @@ TEST_F(ObserverTest, AStoreThatIsAwayDoesNotHoldUpTheEnd) {
   observations.fails = true;
   start();
   for (int i = 0; i < 5; ++i) observer->saw(observed("a"));
-  observer->stop();
+  stop();
   EXPECT_EQ(metrics.dropped, 5);
   EXPECT_FALSE(observer->saw(observed("late")));
 }
@@ -229,7 +250,7 @@ TEST_F(ObserverTest, NamesABoundedNumberOfCallers) {
     one.id.scope = caller;
     observer->saw(one);
   }
-  observer->stop();
+  stop();
   EXPECT_THAT(observations.scopes, ::testing::ElementsAre("caller:a", "caller:b", "others"));
 }
 
@@ -240,7 +261,7 @@ TEST_F(ObserverTest, FingerprintsAndNoticesTheDoubleTap) {
   ObservedRequest bad = observed("c", "{not json");
   bad.content_type = "application/json";
   observer->saw(bad);
-  observer->stop();
+  stop();
   EXPECT_EQ(metrics.near, 1);
   EXPECT_EQ(metrics.by_would["created"], 2);
   EXPECT_EQ(metrics.by_would["body_invalid"], 1);

@@ -12,35 +12,18 @@
 #include "pawl/types/time.hpp"
 #include "src/adapters/os/log_sink.hpp"
 #include "src/config/config.hpp"
-#include "src/ports/log.hpp"
+#include "src/ports/line_log.hpp"
 
 namespace pawl::gateway {
-
-struct LogLine {
-  std::string_view request_id;  // of this request alone
-  std::string_view client;
-  std::string_view method;
-  std::string_view path;
-  std::string_view route;
-  std::string_view scope;     // whose key
-  std::string key;            // its short hash; empty: none
-  std::string execution;      // the request whose answer was given again, or stands in the way
-  std::string_view decision;  // created, replay, ...; empty: not guarded
-  std::string_view evidence;  // not_sent, sent, answered; empty: nothing was to be sent
-  std::string trouble;        // what went wrong, in our words; outlives whoever says it
-  int status = 0;
-  Duration took{0};
-  Duration upstream_took{0};
-};
 
 // Lines are gathered and written, by a thread of its own, when there are many or a moment later.
 // Safe from any thread, and nobody waits for whoever reads the log: where it is not read, lines are
 // dropped and counted.
-class RequestLog final : public Log {
+class RequestLog final : public LineLog {
  public:
   explicit RequestLog(config::LogFormat format, os::LogSinkOptions options = {});
 
-  void write(const LogLine& line);
+  void write(const LogLine& line) override;
   // About the program itself: "draining", "the store has recovered", ...
   void say(std::string_view level, std::string_view what) override { say(level, what, {}); }
   // The same with what is to be found by name: "starting store=... routes=3".

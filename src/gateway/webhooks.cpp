@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "src/core/json_writer.hpp"
-#include "src/gateway/case_desk.hpp"
 #include "src/gateway/client_context.hpp"
 #include "src/gateway/key_path.hpp"
 #include "src/operator/key_document.hpp"
@@ -103,11 +102,10 @@ Task<Response> Gateway::take_event(ClientContext& context, const config::Source&
   kept.received_at = engine_.time().at_latest(clock_.now());
   kept.happened_at = event.happened_at.value_or(kept.received_at);
   kept.response = event.response;
-  const std::function keep = [&](ReconciliationStore& cases) { return cases.keep_event(kept); };
-  const ReconciliationStore::Result<bool> fresh = co_await shared_.desk->ask<bool>(keep);
+  const StoreResult<bool> fresh = co_await shared_.cases->keep_event(kept);
   if (!fresh) {
     shared_.metrics.webhook("unavailable");
-    shared_.log.say("warning", "a webhook event was not kept: " + fresh.error());
+    shared_.log.say("warning", "a webhook event was not kept: " + shared_.cases->trouble());
     co_return boundary_.store_failed(context, StoreError::unavailable);
   }
   shared_.metrics.webhook(*fresh ? "kept" : "duplicate");

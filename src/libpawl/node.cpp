@@ -1,64 +1,49 @@
 #include "pawl/node.hpp"
 
 #include "src/adapters/postgres/migrate.hpp"
-#include "src/adapters/postgres/postgres_store.hpp"
-#include "src/adapters/postgres/reconciliation_store.hpp"
-#include "src/adapters/sqlite/reconciliation_store.hpp"
-#include "src/adapters/sqlite/sqlite_store.hpp"
 #include "src/engine/stored_restoration.hpp"
 #include "src/libpawl/node_core.hpp"
+#include "src/node/run_here.hpp"
 
 namespace pawl {
 namespace detail {
 namespace {
 
-constexpr std::string_view sqlite_prefix = "sqlite:";
-
-template <class Concrete>
-OpenedStore opened(Expected<std::unique_ptr<Concrete>, std::string> store,
-                   std::unique_ptr<TransactionSource> backend,
-                   std::function<std::unique_ptr<ReconciliationStore>()> cases,
-                   std::unique_ptr<Upkeep> upkeep) {
-  if (!store) throw OpenError(store.error());
-  Concrete* const concrete = store->get();
-  return OpenedStore{std::move(*store),  [concrete] { return concrete->trouble(); },
-                     std::move(backend), std::move(cases),
-                     std::move(upkeep),  {}};
+std::unique_ptr<TransactionSource> open_transactions(const std::string& url,
+                                                     const NodeOptions& options) {
+  if (const std::optional<std::string> path = sqlite_path(url)) return sqlite_backend(*path);
+  return postgres_backend(url, options.connections, options.allow_lossy_store,
+                          options.statement_timeout);
 }
 
-}  // namespace
-
-OpenedStore open_store(const std::string& url, const NodeOptions& options) {
-  if (url.starts_with(sqlite_prefix)) {
-    const std::string path = url.substr(sqlite_prefix.size());
-    std::unique_ptr<TransactionSource> backend = sqlite_backend(path);
-    return opened(
-        sqlite::SqliteStore::open(path), std::move(backend),
-        [path] { return sqlite::cases_in(path); }, sqlite::upkeep_in(path));
-  }
+void prepare_postgres(const std::string& url, const NodeOptions& options) {
   if (options.connections == 0) throw OpenError("NodeOptions::connections must be at least 1");
   if (options.statement_timeout < std::chrono::milliseconds(1)) {
     throw OpenError("NodeOptions::statement_timeout must be at least 1ms");
   }
-  if (options.migrate) {
-    const auto migrated = postgres::migrate(url);
-    if (!migrated) throw OpenError(migrated.error());
-  }
-  postgres::Options store_options;
-  store_options.allow_lossy_store = options.allow_lossy_store;
-  return opened(
-      postgres::PostgresStore::open(url, store_options),
-      postgres_backend(url, options.connections, options.allow_lossy_store,
-                       options.statement_timeout),
-      [url, store_options] { return postgres::cases_in(url, store_options); },
-      postgres::upkeep_in(url, store_options));
+  if (!options.migrate) return;
+  const auto migrated = postgres::migrate(url);
+  if (!migrated) throw OpenError(migrated.error());
+}
+
+}  // namespace
+
+OpenedStore open_for_service(const std::string& url, const NodeOptions& options) {
+  if (!sqlite_path(url)) prepare_postgres(url, options);
+  OpenStoreOptions opening;
+  opening.allow_lossy_store = options.allow_lossy_store;
+  opening.when_old = OpenStoreOptions::WhenOld::migrate;
+  opening.create = true;
+  Expected<OpenStore, std::string> store = pawl::open_store(url, opening);
+  if (!store) throw OpenError(store.error());
+  return OpenedStore{std::move(*store), open_transactions(url, options), {}};
 }
 
 }  // namespace detail
 
 Node open(const std::string& url, NodeOptions options) {
-  detail::OpenedStore opened = detail::open_store(url, options);
-  const auto told = restoration_to_obey(*opened.upkeep);
+  detail::OpenedStore opened = detail::open_for_service(url, options);
+  const auto told = run_here(restoration_to_obey(*opened.ports.upkeep));
   if (!told) throw OpenError(told.error());
   opened.restored = *told;
   return Node(std::make_shared<detail::NodeCore>(std::move(opened), std::move(options)));

@@ -5,7 +5,6 @@
 #include <boost/asio/post.hpp>
 
 #include "src/core/sha256.hpp"
-#include "src/engine/pace.hpp"
 
 namespace pawl::detail {
 namespace {
@@ -14,7 +13,6 @@ namespace net = boost::asio;
 using namespace std::chrono_literals;
 
 constexpr Duration look_after_every = 2s;
-constexpr int trail_pages_max = 20;
 constexpr std::size_t evidence_bytes_max = std::size_t{64} << 20;
 constexpr std::size_t evidence_bytes_fixed = 1024;  // the record, its lease, what lists cost
 
@@ -54,12 +52,15 @@ NodeCore::NodeCore(OpenedStore opened, NodeOptions options)
       standard_error_(standard_error(options_)),
       keep_running_(net::make_work_guard(context_)),
       opened_(std::move(opened)),
-      engine_(*opened_.store, clock_, entropy_, *options_.metrics),
-      boundary_(state_, {engine_, *opened_.store, clock_, entropy_, sleepers_, gateway_metrics_,
-                         boundary_log_}),
+      engine_(*opened_.ports.store, clock_, entropy_, *options_.metrics),
+      boundary_(state_, {engine_, *opened_.ports.store, clock_, entropy_, sleepers_,
+                         gateway_metrics_, boundary_log_}),
+      maintenance_({engine_, boundary_, *opened_.ports.store, clock_, maintenance_metrics_,
+                    boundary_log_, opened_.ports.upkeep.get()},
+                   maintenance_options()),
       renew_every_(Duration(1s).count()),
       flows_(std::max<std::size_t>(options_.flow_threads, 1)) {
-  obey(opened_.restored);
+  engine_.set_restored(workers::restoration_of(opened_.restored));
   net::co_spawn(context_, deadlines_.run(), net::detached);
   net::co_spawn(context_, keep_leases(), net::detached);
   net::co_spawn(context_, look_after(), net::detached);
@@ -78,7 +79,7 @@ NodeCore::~NodeCore() {
   thread_.join();
   kept_.clear();
   // Its threads may still be letting go of the event loop they have just woken: they end first.
-  opened_.store.reset();
+  opened_.ports = OpenStore{};
 }
 
 void NodeCore::demand_other_thread() {
@@ -136,19 +137,25 @@ void NodeCore::BoundaryLog::say(std::string_view level, std::string_view what) {
   node_.say(level == "error" ? LogLevel::error : LogLevel::warning, what);
 }
 
+workers::MaintenanceOptions NodeCore::maintenance_options() const {
+  workers::MaintenanceOptions options;
+  options.outbox_retention = options_.outbox_retention;
+  options.evidence_retention = options_.evidence_retention;
+  options.audit_retention = options_.audit_retention;
+  options.reaps_trail = options_.passes;
+  return options;
+}
+
 Task<void> NodeCore::keep_leases() {
   for (;;) {
-    static_cast<void>(co_await engine_.renew());
+    co_await maintenance_.renew();
     co_await clock_.sleep_until(clock_.now() + Duration(renew_every_));
   }
 }
 
 Task<void> NodeCore::look_after() {
   for (;;) {
-    // An answer about an idle store's clock tells of a jump that no request would have noticed.
-    static_cast<void>(co_await engine_.sync_time());
-    static_cast<void>(co_await engine_.release_orphans());
-    co_await boundary_.settle_late();
+    co_await maintenance_.look_after();
     co_await keep_remembered();
     co_await clock_.sleep_until(clock_.now() + look_after_every);
   }
@@ -157,7 +164,7 @@ Task<void> NodeCore::look_after() {
 Task<void> NodeCore::sweep() {
   for (;;) {
     co_await clock_.sleep_until(clock_.now() + options_.sweep_interval);
-    static_cast<void>(co_await sweep_at_pace(engine_, clock_, stopping_));
+    co_await maintenance_.sweep(stopping_);
   }
 }
 
@@ -165,49 +172,21 @@ Task<void> NodeCore::sweep() {
 Task<void> NodeCore::reap() {
   for (;;) {
     co_await clock_.sleep_until(clock_.now() + options_.sweep_interval);
-    static_cast<void>(co_await reap_at_pace(engine_, clock_, stopping_));
+    co_await maintenance_.reap(stopping_);
   }
 }
 
-// On a thread that may wait: what outlives its record goes when its own time is over, and somebody
-// may have said meanwhile that the store was restored.
 Task<void> NodeCore::tidy() {
   for (;;) {
     co_await clock_.sleep_until(clock_.now() + options_.sweep_interval);
-    if (std::exchange(tidying_, true)) continue;
-    std::optional<TrailBefore> before;
-    if (options_.passes && engine_.time().known() && engine_.time().trusted()) {
-      const Instant now = engine_.time().at(clock_.now());
-      before = TrailBefore{now - options_.outbox_retention, now - options_.evidence_retention,
-                           now - options_.audit_retention};
-    }
-    offload([this, before] { tidy_up(before); });
+    co_await maintenance_.tidy(stopping_);
   }
-}
-
-void NodeCore::tidy_up(std::optional<TrailBefore> before) {
-  const auto told = recorded_restoration(*opened_.upkeep);
-  for (int page = 0; before && page < trail_pages_max && !stopping_; ++page) {
-    const Upkeep::Result<std::size_t> gone = opened_.upkeep->reap(*before);
-    if (!gone || *gone == 0) break;
-  }
-  if (!told) say(LogLevel::warning, "store maintenance: " + told.error());
-  net::post(context_, [this, told] {
-    tidying_ = false;
-    if (told) obey(*told);
-  });
-}
-
-void NodeCore::obey(const std::optional<StoredRestoration>& told) {
-  std::optional<Restoration> restoration;
-  if (told) restoration = Restoration{told->since, told->at, told->until, told->trust_uuidv7};
-  engine_.set_restored(restoration);
 }
 
 void NodeCore::keep_evidence(LateEvidence evidence) { run(keep_or_remember(std::move(evidence))); }
 
 Task<Done> NodeCore::keep_or_remember(LateEvidence evidence) {
-  const StoreResult<Done> kept = co_await opened_.store->keep_evidence(evidence);
+  const StoreResult<Done> kept = co_await opened_.ports.store->keep_evidence(evidence);
   if (kept) co_return Done{};
   std::string text = "an answer for " + log_name(evidence.scope, evidence.key);
   const std::size_t bytes = bytes_of(evidence);
@@ -224,7 +203,7 @@ Task<Done> NodeCore::keep_or_remember(LateEvidence evidence) {
 Task<void> NodeCore::keep_remembered() {
   while (!evidence_.empty()) {
     const LateEvidence evidence = evidence_.front();
-    const StoreResult<Done> kept = co_await opened_.store->keep_evidence(evidence);
+    const StoreResult<Done> kept = co_await opened_.ports.store->keep_evidence(evidence);
     if (!kept) co_return;
     evidence_bytes_ -= bytes_of(evidence);
     evidence_.pop_front();  // only this coroutine takes from the front

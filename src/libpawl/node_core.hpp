@@ -22,27 +22,20 @@
 #include "src/boundary/boundary.hpp"
 #include "src/engine/stored_restoration.hpp"
 #include "src/libpawl/phase_transaction.hpp"
-#include "src/ports/reconciliation_store.hpp"
-#include "src/ports/upkeep.hpp"
+#include "src/node/open_store.hpp"
+#include "src/node/run_here.hpp"
+#include "src/workers/maintenance.hpp"
 
 namespace pawl::detail {
 
-// A store that is open, and a way to ask how it is.
+// A store that is open, and where transactions come from.
 struct OpenedStore {
-  std::unique_ptr<Store> store;
-  std::function<std::optional<std::string>()> trouble;
+  OpenStore ports;
   std::unique_ptr<TransactionSource> backend;
-  std::function<std::unique_ptr<ReconciliationStore>()> cases;  // one more connection
-  std::unique_ptr<Upkeep> upkeep;
   std::optional<StoredRestoration> restored;  // as found when it was opened
 };
-OpenedStore open_store(const std::string& url, const NodeOptions& options);
-
-// co_spawn of Asio 1.26 wants results that can be made of nothing; ours cannot.
-template <class T>
-Task<void> keep_result(Task<T> task, std::optional<T>& result) {
-  result.emplace(co_await std::move(task));
-}
+// Throws OpenError.
+OpenedStore open_for_service(const std::string& url, const NodeOptions& options);
 
 template <class T>
 Task<void> hand_over(Task<T> task, std::function<void(T)> done) {
@@ -97,16 +90,18 @@ class NodeCore {
 
   Engine& engine() { return engine_; }
   Boundary& boundary() { return boundary_; }
-  Store& store() { return *opened_.store; }
+  BoundaryState& state() { return state_; }
+  Log& log() { return boundary_log_; }
+  Store& store() { return *opened_.ports.store; }
   Clock& clock() { return clock_; }
   Metrics& metrics() { return *options_.metrics; }
   TransactionSource& backend() { return *opened_.backend; }
-  std::unique_ptr<ReconciliationStore> new_cases() { return opened_.cases(); }
+  ReconciliationStore& cases() { return *opened_.ports.cases; }
   http::Deadlines& deadlines() { return deadlines_; }
-  [[nodiscard]] std::optional<std::string> trouble() const { return opened_.trouble(); }
+  [[nodiscard]] std::optional<std::string> trouble() const { return opened_.ports.trouble(); }
 
  private:
-  // What the boundary says goes where the node's log goes.
+  // What the boundary and the workers say goes where the node's log goes.
   class BoundaryLog final : public Log {
    public:
     explicit BoundaryLog(const NodeCore& node) : node_(node) {}
@@ -117,13 +112,12 @@ class NodeCore {
   };
 
   void demand_other_thread();
+  workers::MaintenanceOptions maintenance_options() const;
   Task<void> keep_leases();
   Task<void> look_after();
   Task<void> sweep();
   Task<void> reap();
   Task<void> tidy();
-  void tidy_up(std::optional<TrailBefore> before);
-  void obey(const std::optional<StoredRestoration>& told);
   Task<Done> keep_or_remember(LateEvidence evidence);
   Task<void> keep_remembered();
 
@@ -142,12 +136,13 @@ class NodeCore {
   BoundaryLog boundary_log_{*this};
   os::AsioSleepers sleepers_{context_.get_executor()};
   Boundary boundary_;
+  NoMaintenanceMetrics maintenance_metrics_;
+  workers::Maintenance maintenance_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<void>> kept_;  // under mutex_
   std::multiset<std::string> reconciled_;    // routes; under mutex_
   std::atomic<Duration::rep> renew_every_;
   std::atomic<bool> stopping_ = false;
-  bool tidying_ = false;
   std::list<LateEvidence> evidence_;  // that could not be written yet
   std::size_t evidence_bytes_ = 0;
   boost::asio::thread_pool flows_;

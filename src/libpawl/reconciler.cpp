@@ -1,35 +1,20 @@
-#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
 #include <condition_variable>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
 
 #include "pawl/reconcile.hpp"
-#include "src/core/overloaded.hpp"
-#include "src/libpawl/admission.hpp"
+#include "src/core/scope_kind.hpp"
 #include "src/libpawl/node_core.hpp"
 #include "src/libpawl/point.hpp"
-#include "src/ports/reconciliation_store.hpp"
 #include "src/reconcile/derived_key.hpp"
 #include "src/reconcile/event.hpp"
-#include "src/reconcile/late.hpp"
-#include "src/reconcile/schedule.hpp"
+#include "src/workers/reconciler.hpp"
 
 namespace pawl {
 namespace {
-
-using reconcile::LookupResult;
-
-constexpr std::size_t rows_max = 100;
-constexpr Duration beyond_limit = std::chrono::seconds(10);  // for what comes after the question
-constexpr std::string_view library_prefix = "lib:";
-
-Task<std::optional<Instant>> time_now(detail::NodeCore& node) {
-  Engine& engine = node.engine();
-  const StoreResult<Done> synced = co_await engine.sync_time();
-  if (!synced || !engine.time().trusted()) co_return std::nullopt;
-  co_return engine.time().at(node.clock().now());
-}
 
 ReconcilerOptions checked(ReconcilerOptions options) {
   const auto refuse = [](const char* what) { throw std::invalid_argument(what); };
@@ -49,7 +34,7 @@ ReconcilerOptions checked(ReconcilerOptions options) {
 UnknownOutcome doubt_of(const Record& record) {
   UnknownOutcome doubt;
   doubt.scope = record.scope;
-  doubt.caller = record.scope.text.substr(library_prefix.size());
+  doubt.caller = record.scope.text.substr(library_scopes.size());
   doubt.key = record.key;
   doubt.derived_key = reconcile::derived_key(record.scope, record.key);
   doubt.method = record.method;
@@ -64,20 +49,80 @@ UnknownOutcome doubt_of(const Record& record) {
   return doubt;
 }
 
+// The user's function. It blocks as long as it must, on the reconciler's thread.
+class AskedFunction final : public Source {
+ public:
+  explicit AskedFunction(Reconciler::Ask ask) : ask_(std::move(ask)) {
+    if (!ask_) throw std::invalid_argument("Reconciler needs a function to ask");
+  }
+
+  Task<SourceReply> ask(SourceQuestion question, BootTime) override {
+    co_return SourceReply{found_by(doubt_of(*question.record)), ""};
+  }
+
+ private:
+  SourceFinding found_by(const UnknownOutcome& doubt) const {
+    try {
+      return finding_of(ask_(doubt));
+    } catch (const std::exception& error) {
+      return SourceFailed{std::string("asking threw: ") + error.what()};
+    } catch (...) {
+      return SourceFailed{"asking threw"};
+    }
+  }
+  static SourceFinding finding_of(const LookupAnswer& told) {
+    if (const auto* happened = std::get_if<Happened>(&told)) {
+      const bool success = !happened->declined && reconcile::is_success(happened->response.status);
+      return SourceFound{storable(happened->response, SettleOptions{}), success};
+    }
+    if (std::holds_alternative<NeverSeen>(told)) return SourceNeverSeen{};
+    const std::string& why = std::get<StillUnknown>(told).why;
+    return SourceStill{why.empty() ? "not known yet" : why};
+  }
+
+  const Reconciler::Ask ask_;
+};
+
+// It is the source of every record that is looked at.
+class OneSource final : public workers::SourceDirectory {
+ public:
+  OneSource(const ReconcilerOptions& options, Source& source) {
+    settings_.name = settings_.name_in_case = options.source;
+    settings_.timeout = options.ask_limit;
+    settings_.patience = {options.visibility_window, options.absent_confirmations,
+                          options.max_attempts, options.backoff, options.backoff_max};
+    settings_.source = &source;
+  }
+  [[nodiscard]] const workers::SourceSettings* source_of(const Record&) const override {
+    return &settings_;
+  }
+  [[nodiscard]] bool speaks_for(const std::string&, const Scope&) const override { return false; }
+  [[nodiscard]] SettleOptions settle_options(const Record&) const override { return {}; }
+
+ private:
+  workers::SourceSettings settings_;
+};
+
+workers::ReconcilerOptions worker_options(const ReconcilerOptions& options) {
+  workers::ReconcilerOptions made;
+  made.what = "reconciliation of \"" + options.route + "\"";
+  made.library_route = options.route;
+  made.every = options.every;
+  return made;
+}
+
 }  // namespace
 
 struct Reconciler::Core {
   Core(Node of, ReconcilerOptions with, Ask asks)
       : node(std::move(of)),
         options(checked(std::move(with))),
-        ask(std::move(asks)),
-        cases(node.core()->new_cases()) {
-    if (!ask) throw std::invalid_argument("Reconciler needs a function to ask");
-    patience.visibility_window = options.visibility_window;
-    patience.absent_confirmations = options.absent_confirmations;
-    patience.max_attempts = options.max_attempts;
-    patience.backoff = options.backoff;
-    patience.backoff_max = options.backoff_max;
+        source(std::move(asks)),
+        directory(options, source),
+        engine(node.core()->store(), node.core()->clock(), entropy, node.core()->metrics()),
+        worker({engine, node.core()->store(), node.core()->cases(), directory, node.core()->state(),
+                node.core()->clock(), entropy, sleepers, metrics, node.core()->log()},
+               context.get_executor(), worker_options(options)) {
     node.core()->add_reconciler(options.route);
   }
   ~Core() { node.core()->remove_reconciler(options.route); }
@@ -86,27 +131,18 @@ struct Reconciler::Core {
 
   void run();
   ReconcileReport pass();
-  void inquire(const CaseId& id, ReconcileReport& report);
-  bool settle_by_late_answer(const Record& record, const CaseId& id, ReconcileReport& report);
-  // False: the store could not be told.
-  bool settle(const Record& record, const CaseId& id, const Finding& finding,
-              const std::string& source, const std::string& reason, ReconcileReport& report);
-  void go_on(const Record& record, const Case& taken, LookupResult heard, const std::string& why,
-             Instant asked_at, ReconcileReport& report);
-  void note(const CaseId& id, CaseState state, int absent, Instant next_at,
-            const std::string& source, const std::string& result, const std::string& detail);
-  std::optional<Instant> now() { return node.core()->run(time_now(*node.core())); }
-  void trouble(const std::string& what) {
-    node.core()->say(LogLevel::warning, "reconciliation of \"" + options.route + "\": " + what);
-  }
 
   Node node;
   const ReconcilerOptions options;
-  const Ask ask;
-  reconcile::Patience patience;
+  AskedFunction source;
+  const OneSource directory;
   os::SystemEntropy entropy;
-  std::mutex passing;  // one pass at a time: ReconciliationStore is for one thread
-  std::unique_ptr<ReconciliationStore> cases;
+  NoGatewayMetrics metrics;
+  std::mutex passing;  // one pass at a time, on whichever thread wants one
+  boost::asio::io_context context{1};
+  os::AsioSleepers sleepers{context.get_executor()};
+  Engine engine;  // of the thread that passes
+  workers::Reconciler worker;
   std::mutex mutex;
   std::condition_variable woken;
   bool stopping = false;  // under mutex
@@ -125,163 +161,11 @@ void Reconciler::Core::run() {
 
 ReconcileReport Reconciler::Core::pass() {
   const std::lock_guard one(passing);
-  ReconcileReport report;
-  const std::optional<Instant> at = now();
-  if (!at) return report;
-  const auto due = cases->in_doubt(std::string(library_prefix), options.route, *at, rows_max);
-  if (!due) {
-    trouble(due.error());
-    return report;
-  }
-  for (const CaseId& id : *due) {
-    {
-      const std::lock_guard lock(mutex);
-      if (stopping) break;
-    }
-    inquire(id, report);
-  }
-  return report;
-}
-
-void Reconciler::Core::inquire(const CaseId& id, ReconcileReport& report) {
-  detail::NodeCore& core = *node.core();
-  const StoreResult<std::optional<Record>> found = core.run(core.store().find(id.scope, id.key));
-  const std::optional<Instant> at = now();
-  const bool doubted = found && *found && at && std::holds_alternative<Unknown>((*found)->state) &&
-                       (*found)->fence == id.fence;
-  if (!doubted) return;
-  const Record& record = **found;
-  ReconciliationStore::CaseClaim taking;
-  taking.id = id;
-  taking.subject = reconcile::derived_key(id.scope, id.key);
-  taking.source = options.source;
-  taking.began_at = reconcile::attempt_of(record).began_at.value_or(Instant{});
-  taking.now = *at;
-  taking.until = *at + options.ask_limit + beyond_limit;
-  const ReconciliationStore::Result<std::optional<Case>> taken = cases->take(taking);
-  if (!taken) return trouble(taken.error());
-  if (!*taken || settle_by_late_answer(record, id, report)) return;
-  ++report.asked;
-  const std::optional<Instant> asked_at = now();
-  if (!asked_at) return;  // counted, and asked again when its time is up
-  LookupAnswer told = StillUnknown{};
-  LookupResult unknown = LookupResult::still;
-  try {
-    told = ask(doubt_of(record));
-  } catch (const std::exception& error) {
-    unknown = LookupResult::nothing;
-    told = StillUnknown{std::string("asking threw: ") + error.what()};
-  } catch (...) {
-    unknown = LookupResult::nothing;
-    told = StillUnknown{"asking threw"};
-  }
-  if (const auto* happened = std::get_if<Happened>(&told)) {
-    const bool success = !happened->declined && reconcile::is_success(happened->response.status);
-    if (!reconcile::is_its_answer(record, patience, success, *asked_at)) {
-      return go_on(record, **taken, LookupResult::still,
-                   "a refusal that may be an earlier attempt's", *asked_at, report);
-    }
-    const Finding finding = FoundCompleted{storable(happened->response, SettleOptions{})};
-    const std::string reason =
-        (success ? "" : std::string(reconcile::declined_mark)) + "asked, it said: there it is";
-    if (settle(record, id, finding, options.source, reason, report)) return;
-    return go_on(record, **taken, LookupResult::nothing, "found, but it could not be recorded",
-                 *asked_at, report);
-  }
-  if (std::holds_alternative<NeverSeen>(told) && (*taken)->source != options.source) {
-    const std::string why = "never seen; but \"" + (*taken)->source +
-                            "\" was named when the outcome became unknown, and what another "
-                            "source does not have proves nothing";
-    return go_on(record, **taken, LookupResult::still, why, *asked_at, report);
-  }
-  if (std::holds_alternative<NeverSeen>(told)) {
-    return go_on(record, **taken, LookupResult::absent, "never seen", *asked_at, report);
-  }
-  const std::string& why = std::get<StillUnknown>(told).why;
-  go_on(record, **taken, unknown, why.empty() ? "not known yet" : why, *asked_at, report);
-}
-
-bool Reconciler::Core::settle_by_late_answer(const Record& record, const CaseId& id,
-                                             ReconcileReport& report) {
-  const auto evidence = cases->evidence_of(record.scope, record.key);
-  if (!evidence) return false;
-  std::vector<reconcile::LateAnswer> answers;
-  for (const LateEvidence& each : *evidence) {
-    if (each.evidence != Evidence::answered || !each.response) continue;
-    answers.push_back({each.fence, each.fingerprint, *each.response});
-  }
-  const std::optional<std::size_t> best = reconcile::settling(answers, record);
-  if (!best) return false;
-  const Finding finding = FoundCompleted{answers[*best].response};
-  return settle(record, id, finding, "evidence",
-                "the owner under fence " + std::to_string(answers[*best].fence.number) +
-                    " had got this answer when it had lost the record",
-                report);
-}
-
-bool Reconciler::Core::settle(const Record& record, const CaseId& id, const Finding& finding,
-                              const std::string& source, const std::string& reason,
-                              ReconcileReport& report) {
-  detail::NodeCore& core = *node.core();
-  const bool completes = std::holds_alternative<FoundCompleted>(finding);
-  const Expected<Record, ResolveFailure> resolved = core.run(core.engine().resolve(
-      record.scope, record.key, finding, "reconciler", source + ": " + reason, record.fence));
-  const Instant at = now().value_or(record.created_at);
-  if (resolved) {
-    ++(completes ? report.completed : report.released);
-    note(id, completes ? CaseState::closed : CaseState::released, 0, at, source,
-         completes ? "completed" : "not_executed", reason);
-    return true;
-  }
-  const auto* refusal = std::get_if<ResolveRefusal>(&resolved.error());
-  const bool gone = std::holds_alternative<NotFound>(resolved.error()) ||
-                    (refusal != nullptr && *refusal == ResolveRefusal::not_unknown);
-  if (gone) {
-    note(id, CaseState::closed, 0, at, source, "refused",
-         "lost a race: a concurrent update had settled the record");
-  }
-  return gone;
-}
-
-// What follows from an answer that completes nothing.
-void Reconciler::Core::go_on(const Record& record, const Case& taken, LookupResult heard,
-                             const std::string& why, Instant asked_at, ReconcileReport& report) {
-  const Instant at = now().value_or(asked_at);
-  const reconcile::Progress progress{taken.attempts, taken.absent, asked_at};
-  reconcile::Step step = reconcile::next_step(record, patience, progress, heard, at,
-                                              entropy.below(std::uint64_t{1} << 30U));
-  using What = reconcile::Step::What;
-  if (step.what == What::release) {
-    const std::string reason = why + ", " + std::to_string(step.absent) +
-                               " times after everything it did must have been visible";
-    if (settle(record, taken.id, FoundNotExecuted{}, options.source, reason, report)) return;
-    step.what = What::again;
-    step.next_at = at + patience.backoff;
-  }
-  if (step.what == What::again) {
-    const char* const result = heard == LookupResult::absent  ? "absent"
-                               : heard == LookupResult::still ? "pending"
-                                                              : "failed";
-    return note(taken.id, CaseState::open, step.absent, step.next_at, options.source, result, why);
-  }
-  ++report.dead;
-  node.core()->say(LogLevel::error, "reconciliation of \"" + options.route +
-                                        "\": " + log_name(record.scope, record.key) +
-                                        " is a dead letter: " + why);
-  note(taken.id, CaseState::dead, step.absent, at, options.source, "dead",
-       why + "; retries exhausted: resolve it by hand (pawl keys resolve)");
-}
-
-void Reconciler::Core::note(const CaseId& id, CaseState state, int absent, Instant next_at,
-                            const std::string& source, const std::string& result,
-                            const std::string& detail) {
-  CaseChange change;
-  change.state = state;
-  change.absent = absent;
-  change.next_at = next_at;
-  change.note = CaseNote{now().value_or(next_at), id.fence, source, result, detail};
-  const ReconciliationStore::Result<Done> written = cases->change(id, change);
-  if (!written) trouble(written.error());
+  std::optional<workers::ReconcileCounts> counts;
+  context.restart();
+  boost::asio::co_spawn(context, keep_result(worker.poll_once(), counts), detail::rethrow);
+  context.run();
+  return {counts->asked, counts->completed, counts->released, counts->dead};
 }
 
 Reconciler::Reconciler(Node node, ReconcilerOptions options, Ask ask)
@@ -294,6 +178,7 @@ Reconciler::~Reconciler() {
     const std::lock_guard lock(core_->mutex);
     core_->stopping = true;
   }
+  core_->worker.stop();
   core_->woken.notify_one();
   core_->thread.join();
 }

@@ -11,16 +11,18 @@
 
 namespace pawl {
 
+namespace detail {
 template <class T>
 Task<void> keep_result(Task<T> task, std::optional<T>& result) {
   result.emplace(co_await std::move(task));
 }
+}  // namespace detail
 
 template <class T>
 T run_here(Task<T> task) {
   boost::asio::io_context context(1);
   std::optional<T> result;
-  boost::asio::co_spawn(context, keep_result(std::move(task), result),
+  boost::asio::co_spawn(context, detail::keep_result(std::move(task), result),
                         [](std::exception_ptr error) {
                           if (error) std::rethrow_exception(error);
                         });

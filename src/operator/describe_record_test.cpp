@@ -57,9 +57,9 @@ TEST(KeyStory, AKeyThatARestoredStoreMayHaveForgottenIsNotCalledUnused) {
   facts.scope.text = "caller:acme";
   facts.key.text = "used-after-the-backup";
   facts.elsewhere.whole = true;
-  EXPECT_THAT(key_story(facts), HasSubstr("It was never used here"));
+  EXPECT_THAT(key_history(facts), HasSubstr("It was never used here"));
   facts.forgotten_since = testing::some_time();
-  EXPECT_THAT(key_story(facts),
+  EXPECT_THAT(key_history(facts),
               AllOf(HasSubstr("restored from a backup"), HasSubstr("store-restored"),
                     Not(HasSubstr("It was never used here"))));
 }

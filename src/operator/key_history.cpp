@@ -34,13 +34,13 @@ std::string request_of(const Record& record) {
   return what;
 }
 
-// One line of the story; sorted by time.
+// One line of the history; sorted by time.
 struct Line {
   Instant at{};
   std::string text;
 };
 
-std::vector<Line> history(const KeyFacts& facts) {
+std::vector<Line> lines_of(const KeyFacts& facts) {
   std::vector<Line> lines;
   if (facts.record) {
     lines.push_back({facts.record->created_at, "first reserved, for " + request_of(*facts.record) +
@@ -97,7 +97,7 @@ std::string no_record(const KeyFacts& facts, const KeyPlace& place) {
 
 }  // namespace
 
-std::string key_story(const KeyFacts& facts) {
+std::string key_history(const KeyFacts& facts) {
   const KeyPlace place{facts.scope, facts.key, facts.store};
   std::string text = "Key " + printable(facts.key.text);
   if (!facts.scope.text.empty()) text += " of " + printable(facts.scope.text);
@@ -130,7 +130,7 @@ std::string key_story(const KeyFacts& facts) {
             std::string(to_text(each.evidence)) + "\"" +
             (each.response ? ": " + std::to_string(each.response->status) : "") + ".\n";
   }
-  const std::vector<Line> lines = history(facts);
+  const std::vector<Line> lines = lines_of(facts);
   if (!lines.empty()) text += "\nWhat happened:\n";
   for (const Line& line : lines) {
     text += "  " + when(line.at) + "  " + printable(line.text) + "\n";
@@ -140,7 +140,7 @@ std::string key_story(const KeyFacts& facts) {
   return text;
 }
 
-std::string key_story_json(const KeyFacts& facts) {
+std::string key_history_json(const KeyFacts& facts) {
   JsonObject out;
   out.text("scope", facts.scope.text).text("key", facts.key.text);
   out.text("key_hash", log_name(facts.scope, facts.key));

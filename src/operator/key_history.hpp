@@ -28,8 +28,8 @@ struct KeyFacts {
   Instant now{};
 };
 
-std::string key_story(const KeyFacts& facts);
-std::string key_story_json(const KeyFacts& facts);
+std::string key_history(const KeyFacts& facts);
+std::string key_history_json(const KeyFacts& facts);
 
 // A search that found none, or several.
 std::string found_keys(const FoundKeys& found, const KeySearch& search, const std::string& store);

@@ -41,27 +41,26 @@ void look_at(const KeyRef& ref, const KeySearch& search, FoundKeys& found) {
 
 }  // namespace
 
-ReconciliationStore::Result<FoundKeys> search_keys(ReconciliationStore& cases,
-                                                   const KeySearch& search) {
+Task<OrRefusal<FoundKeys>> search_keys(KeyDirectory& directory, KeySearch search) {
   FoundKeys found;
   KeyRef last;
   if (search.scope) last.scope = *search.scope;
   while (found.seen < search.keys_max) {
-    const ReconciliationStore::Result<std::vector<KeyRef>> page =
-        cases.keys_after(last.scope, last.key, page_keys);
-    if (!page) return Unexpected{page.error()};
+    const StoreResult<std::vector<KeyRef>> page =
+        co_await directory.keys_after(last.scope, last.key, page_keys);
+    if (!page) co_return port_failed(directory, page.error());
     for (const KeyRef& ref : *page) {
-      if (search.scope && ref.scope.text != search.scope->text) return found;
+      if (search.scope && ref.scope.text != search.scope->text) co_return found;
       ++found.seen;
       look_at(ref, search, found);
       // An id is one execution's alone.
-      if (!search.request_id.empty() && !found.keys.empty()) return found;
+      if (!search.request_id.empty() && !found.keys.empty()) co_return found;
     }
-    if (page->size() < page_keys) return found;
+    if (page->size() < page_keys) co_return found;
     last = page->back();
   }
   found.whole = false;
-  return found;
+  co_return found;
 }
 
 bool looks_like_hash(std::string_view text) { return text.size() == hash_digits && all_hex(text); }

@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "src/ports/reconciliation_store.hpp"
+#include "src/operator/refusal.hpp"
+#include "src/ports/key_directory.hpp"
 
 namespace pawl {
 
@@ -30,8 +31,7 @@ struct FoundKeys {
   bool whole = true;  // false: there are more than `keys_max`
 };
 
-ReconciliationStore::Result<FoundKeys> search_keys(ReconciliationStore& cases,
-                                                   const KeySearch& search);
+Task<OrRefusal<FoundKeys>> search_keys(KeyDirectory& directory, KeySearch search);
 
 // What they look like: 12 hexadecimal digits, and what Pawl-Request-Id has.
 bool looks_like_hash(std::string_view text);

@@ -11,7 +11,7 @@
 
 namespace pawl {
 
-struct Delivery {
+struct CallResult {
   Outcome outcome;
   Duration took{0};
 };
@@ -27,8 +27,8 @@ class Destination {
   // Sends the row, which is sendable, once and never again by itself, under the rules of
   // Upstream::send. `now` is the store's time: what is signed carries it. The caller keeps the
   // arguments alive.
-  virtual Task<Delivery> send(const OutboxRow& row, const std::function<Instant()>& now,
-                              SendGate& gate, BootTime deadline) = 0;
+  virtual Task<CallResult> send(const OutboxRow& row, const std::function<Instant()>& now,
+                                SendGate& gate, BootTime deadline) = 0;
 };
 
 }  // namespace pawl

@@ -56,14 +56,17 @@ void TaskGroup::spawn(Task<void> task) {
   });
 }
 
+// The initiation is a named value, and of plain pointers: GCC 12 destroys what a temporary of a
+// co_await expression has captured twice.
 Task<void> TaskGroup::wait() {
-  while (state_->count > 0) {
-    PAWL_CHECK(!state_->waiting);
-    co_await net::async_initiate<decltype(net::use_awaitable), void()>(
-        [state = state_]<class Handler>(Handler handler) {
-          state->waiting = std::make_unique<WaitingHandler<Handler>>(std::move(handler));
-        },
-        net::use_awaitable);
+  const std::shared_ptr<State> state = state_;
+  State* const waited_for = state.get();
+  const auto start = [waited_for]<class Handler>(Handler handler) {
+    waited_for->waiting = std::make_unique<WaitingHandler<Handler>>(std::move(handler));
+  };
+  while (state->count > 0) {
+    PAWL_CHECK(!state->waiting);
+    co_await net::async_initiate<const net::use_awaitable_t<>&, void()>(start, net::use_awaitable);
   }
 }
 

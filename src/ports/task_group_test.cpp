@@ -81,6 +81,18 @@ TEST(TaskGroup, WaitsForThoseThatAreSpawnedMeanwhile) {
   EXPECT_EQ(world.done, 2);
 }
 
+TEST(TaskGroup, IsWaitedForAgainAndAgain) {
+  World world;
+  for (int i = 1; i <= 3; ++i) {
+    bool over = false;
+    world.group.spawn(work(2, world.done));
+    world.context.restart();
+    world.run_until_over(over);
+    EXPECT_TRUE(over);
+    EXPECT_EQ(world.done, i);
+  }
+}
+
 TEST(TaskGroup, TellsWhatATaskThrowsAndGoesOn) {
   World world;
   bool over = false;

@@ -11,6 +11,11 @@ constexpr std::size_t unknown_rows_max = 10'000;
 
 }  // namespace
 
+std::optional<Restoration> restoration_of(const std::optional<StoredRestoration>& told) {
+  if (!told) return std::nullopt;
+  return Restoration{told->since, told->at, told->until, told->trust_uuidv7};
+}
+
 Maintenance::Maintenance(MaintenancePorts ports, MaintenanceOptions options)
     : ports_(ports), options_(std::move(options)) {}
 
@@ -45,12 +50,7 @@ Task<bool> Maintenance::obey_restoration() {
   if (options_.on_restoration) {
     options_.on_restoration(*told);
   } else {
-    std::optional<Restoration> restoration;
-    if (*told) {
-      const StoredRestoration& found = **told;
-      restoration = Restoration{found.since, found.at, found.until, found.trust_uuidv7};
-    }
-    ports_.engine.set_restored(restoration);
+    ports_.engine.set_restored(restoration_of(*told));
   }
   co_return true;
 }

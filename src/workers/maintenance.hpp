@@ -36,6 +36,9 @@ struct MaintenanceOptions {
   std::function<void(const std::optional<StoredRestoration>&)> on_restoration;
 };
 
+// As an engine is told of it.
+std::optional<Restoration> restoration_of(const std::optional<StoredRestoration>& told);
+
 class Maintenance {
  public:
   Maintenance(MaintenancePorts ports, MaintenanceOptions options);

@@ -156,13 +156,13 @@ Task<bool> OutboxWorker::send(DestinationQueue& queue, const OutboxRow& claimed,
   const BootTime deadline = ports_.clock.now() + queue.to.rules.timeout;
   Gate gate(*this, queue, claimed, sight, deadline);
   const std::function<Instant()> now = [this, sight] { return at(sight); };
-  const Delivery delivery = co_await queue.to.destination.send(claimed, now, gate, deadline);
+  const CallResult result = co_await queue.to.destination.send(claimed, now, gate, deadline);
   if (gate.lost) co_return false;
-  note_outcome(queue, delivery.outcome);
+  note_outcome(queue, result.outcome);
   const Aftermath aftermath{at(sight), chance(), queue.failures};
-  const OutboxRow next = settled(claimed, gate.sent, delivery.outcome, queue.to.rules, aftermath);
+  const OutboxRow next = settled(claimed, gate.sent, result.outcome, queue.to.rules, aftermath);
   const bool recorded = co_await record(next);
-  if (recorded) write_log(next, &delivery.outcome, delivery.took);
+  if (recorded) write_log(next, &result.outcome, result.took);
   co_return recorded;
 }
 

@@ -2,65 +2,20 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
-#include <filesystem>
 #include <thread>
 
-#include "src/adapters/postgres/migrate.hpp"
-#include "src/adapters/postgres/postgres_store.hpp"
-#include "src/adapters/postgres/reconciliation_store.hpp"
-#include "src/adapters/sqlite/reconciliation_store.hpp"
-#include "src/adapters/sqlite/sqlite_store.hpp"
-#include "src/adapters/sqlite/test_support.hpp"
-#include "testing/run.hpp"
-#include "tests/support/postgres_server.hpp"
+#include "tests/contract/sql_node.hpp"
 
 namespace pawl {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::run;
-
-enum class Kind { sqlite, postgres };
-
-testing::PostgresServer& server() {
-  static testing::PostgresServer instance({.fsync = false, .configuration = {}});
-  return instance;
-}
+using testing::Kind;
 
 const Instant start{std::chrono::seconds(1'700'000'000)};
 
-class CasesContract : public ::testing::TestWithParam<Kind> {
+class CasesContract : public testing::OnBothStores {
  protected:
-  CasesContract() {
-    static std::atomic<int> count = 0;
-    if (GetParam() == Kind::sqlite) {
-      store_ = sqlite::opened(directory_.file());
-      return;
-    }
-    database_ = "cases_" + std::to_string(++count);
-    server().create_database(database_);
-    const auto status = postgres::migrate(server().url(database_));
-    if (!status) throw std::runtime_error(status.error());
-    postgres::Options options;
-    options.allow_lossy_store = true;
-    auto store = postgres::PostgresStore::open(server().url(database_), options);
-    if (!store) throw std::runtime_error(store.error());
-    store_ = std::move(*store);
-  }
-
-  // One more node.
-  std::unique_ptr<ReconciliationStore> connect() {
-    if (GetParam() == Kind::sqlite) {
-      sqlite::Options options;
-      options.busy_timeout = 30s;
-      return sqlite::cases_in(directory_.file(), options);
-    }
-    postgres::Options options;
-    options.operation_timeout = 30s;
-    options.allow_lossy_store = true;
-    return postgres::cases_in(server().url(database_), options);
-  }
-
   static Record unknown(std::int64_t fence = 7) {
     Record record;
     record.scope = Scope{"caller:a"};
@@ -79,7 +34,7 @@ class CasesContract : public ::testing::TestWithParam<Kind> {
   }
 
   void put(const Record& record) {
-    const auto written = run(store_->insert_or_read_one(record));
+    const auto written = run_here(store_->insert_or_read_one(record));
     if (!written || !written->mine) throw std::runtime_error("not inserted");
   }
 
@@ -114,40 +69,38 @@ class CasesContract : public ::testing::TestWithParam<Kind> {
         201, {{"Content-Type", "application/json"}}, "{\"n\":\"\xc3\xa4\\u0000\"}", 1};
     return made;
   }
-
-  sqlite::TempDir directory_;
-  std::string database_;
-  std::unique_ptr<Store> store_;
 };
 
 TEST_P(CasesContract, IsTakenOnceUntilItIsDue) {
-  const auto cases = connect();
-  const auto first = cases->take(taking(7));
-  ASSERT_TRUE(first) << first.error();
+  const auto node = connect();
+  ReconciliationStore* const cases = &node->cases;
+  const auto first = run_here(cases->take(taking(7)));
+  ASSERT_TRUE(first) << cases->trouble();
   ASSERT_TRUE(*first);
   EXPECT_EQ((*first)->attempts, 1);
   EXPECT_EQ((*first)->subject, "subject");
-  EXPECT_FALSE(cases->take(taking(7, 19s)).value());
-  EXPECT_EQ((*cases->take(taking(7, 20s)))->attempts, 2) << "whoever had it is gone";
-  ASSERT_TRUE(cases->change(taking(7).id, change(CaseState::open, 100s, 1)));
-  EXPECT_FALSE(cases->take(taking(7, 99s)).value());
-  const auto next = cases->take(taking(7, 100s));
+  EXPECT_FALSE(run_here(cases->take(taking(7, 19s))).value());
+  EXPECT_EQ((*run_here(cases->take(taking(7, 20s))))->attempts, 2) << "whoever had it is gone";
+  ASSERT_TRUE(run_here(cases->change(taking(7).id, change(CaseState::open, 100s, 1))));
+  EXPECT_FALSE(run_here(cases->take(taking(7, 99s))).value());
+  const auto next = run_here(cases->take(taking(7, 100s)));
   EXPECT_EQ((*next)->attempts, 3);
   EXPECT_EQ((*next)->absent, 1);
 }
 
 TEST_P(CasesContract, ALaterOwnersCaseBeginsAnewAndAnEarlierOnesIsOver) {
-  const auto cases = connect();
-  ASSERT_TRUE(cases->take(taking(7)).value());
-  ASSERT_TRUE(cases->change(taking(7).id, change(CaseState::dead, 0s, 1)));
-  EXPECT_FALSE(cases->take(taking(7, 1h)).value()) << "dead";
-  const auto next = cases->take(taking(8, 1h));
+  const auto node = connect();
+  ReconciliationStore* const cases = &node->cases;
+  ASSERT_TRUE(run_here(cases->take(taking(7))).value());
+  ASSERT_TRUE(run_here(cases->change(taking(7).id, change(CaseState::dead, 0s, 1))));
+  EXPECT_FALSE(run_here(cases->take(taking(7, 1h))).value()) << "dead";
+  const auto next = run_here(cases->take(taking(8, 1h)));
   ASSERT_TRUE(next && *next);
   EXPECT_EQ((*next)->attempts, 1);
   EXPECT_EQ((*next)->absent, 0);
-  EXPECT_FALSE(cases->take(taking(7, 2h)).value());
-  ASSERT_TRUE(cases->change(taking(7).id, change(CaseState::closed, 0s)));
-  EXPECT_EQ((*cases->find(taking(7).id.scope, taking(7).id.key))->state, CaseState::open);
+  EXPECT_FALSE(run_here(cases->take(taking(7, 2h))).value());
+  ASSERT_TRUE(run_here(cases->change(taking(7).id, change(CaseState::closed, 0s))));
+  EXPECT_EQ((*run_here(cases->find(taking(7).id.scope, taking(7).id.key)))->state, CaseState::open);
 }
 
 TEST_P(CasesContract, OfManyNodesOneTakesIt) {
@@ -155,9 +108,10 @@ TEST_P(CasesContract, OfManyNodesOneTakesIt) {
   std::vector<std::thread> nodes;
   for (int i = 0; i < 8; ++i) {
     nodes.emplace_back([&] {
-      const auto cases = connect();
-      const auto got = cases->take(taking(7));
-      ASSERT_TRUE(got) << got.error();
+      const auto node = connect();
+      ReconciliationStore* const cases = &node->cases;
+      const auto got = run_here(cases->take(taking(7)));
+      ASSERT_TRUE(got) << cases->trouble();
       if (*got) ++taken;
     });
   }
@@ -166,11 +120,12 @@ TEST_P(CasesContract, OfManyNodesOneTakesIt) {
 }
 
 TEST_P(CasesContract, KeepsItsHistory) {
-  const auto cases = connect();
-  ASSERT_TRUE(cases->take(taking(7)).value());
-  ASSERT_TRUE(cases->change(taking(7).id, change(CaseState::open, 1s)));
-  ASSERT_TRUE(cases->change(taking(7).id, change(CaseState::dead, 2s)));
-  const auto notes = cases->notes_of(taking(7).id.scope, taking(7).id.key);
+  const auto node = connect();
+  ReconciliationStore* const cases = &node->cases;
+  ASSERT_TRUE(run_here(cases->take(taking(7))).value());
+  ASSERT_TRUE(run_here(cases->change(taking(7).id, change(CaseState::open, 1s))));
+  ASSERT_TRUE(run_here(cases->change(taking(7).id, change(CaseState::dead, 2s))));
+  const auto notes = run_here(cases->notes_of(taking(7).id.scope, taking(7).id.key));
   ASSERT_EQ(notes->size(), 2U);
   EXPECT_EQ(notes->front().detail, "it's \"answered 500\" \\x");
   EXPECT_EQ(notes->back().at, start + 2s);
@@ -178,78 +133,84 @@ TEST_P(CasesContract, KeepsItsHistory) {
 }
 
 TEST_P(CasesContract, EventsAreKeptOnce) {
-  const auto cases = connect();
-  EXPECT_TRUE(cases->keep_event(event("e1")).value());
-  EXPECT_FALSE(cases->keep_event(event("e1")).value());
-  EXPECT_TRUE(cases->keep_event(event("e2", false)).value());
-  cases->disconnect();
-  const auto events = cases->events_of("subject");
-  ASSERT_TRUE(events) << events.error();
+  const auto node = connect();
+  ReconciliationStore* const cases = &node->cases;
+  EXPECT_TRUE(run_here(cases->keep_event(event("e1"))).value());
+  EXPECT_FALSE(run_here(cases->keep_event(event("e1"))).value());
+  EXPECT_TRUE(run_here(cases->keep_event(event("e2", false))).value());
+  node->disconnect();
+  const auto events = run_here(cases->events_of("subject"));
+  ASSERT_TRUE(events) << cases->trouble();
   EXPECT_THAT(*events, ::testing::UnorderedElementsAre(event("e1"), event("e2", false)));
-  EXPECT_TRUE(cases->events_of("another")->empty());
+  EXPECT_TRUE(run_here(cases->events_of("another"))->empty());
 }
 
 TEST_P(CasesContract, FinalEventsWaitUntilTheyAreAppliedOrPutOff) {
-  const auto cases = connect();
-  ASSERT_TRUE(cases->keep_event(event("e0", false)).value());
-  EXPECT_TRUE(cases->waiting_events(start, 10)->empty()) << "pending is no news";
+  const auto node = connect();
+  ReconciliationStore* const cases = &node->cases;
+  ASSERT_TRUE(run_here(cases->keep_event(event("e0", false))).value());
+  EXPECT_TRUE(run_here(cases->waiting_events(start, 10))->empty()) << "pending is no news";
   WebhookEvent named = event("e1");
   named.declined = true;  // and what its client is told stays what it is
   named.scope = Scope{"caller:a"};
   named.key = Key{"0123456789abcdef"};
-  ASSERT_TRUE(cases->keep_event(named).value());
-  ASSERT_TRUE(cases->keep_event(event("e2")).value());
-  EXPECT_THAT(*cases->waiting_events(start, 10),
+  ASSERT_TRUE(run_here(cases->keep_event(named)).value());
+  ASSERT_TRUE(run_here(cases->keep_event(event("e2"))).value());
+  EXPECT_THAT(*run_here(cases->waiting_events(start, 10)),
               ::testing::UnorderedElementsAre(named, event("e2")));
-  ASSERT_TRUE(cases->look_again(named, start + 1min));
-  EXPECT_THAT(*cases->waiting_events(start, 10), ::testing::ElementsAre(event("e2")));
-  EXPECT_THAT(*cases->waiting_events(start + 1min, 10), ::testing::ElementsAre(event("e2"), named));
-  ASSERT_TRUE(cases->applied(named, "resolved"));
-  EXPECT_THAT(*cases->waiting_events(start + 1min, 10), ::testing::ElementsAre(event("e2")));
-  EXPECT_EQ(cases->events_of("subject")->size(), 3U) << "kept";
+  ASSERT_TRUE(run_here(cases->postpone(named, start + 1min)));
+  EXPECT_THAT(*run_here(cases->waiting_events(start, 10)), ::testing::ElementsAre(event("e2")));
+  EXPECT_THAT(*run_here(cases->waiting_events(start + 1min, 10)),
+              ::testing::ElementsAre(event("e2"), named));
+  ASSERT_TRUE(run_here(cases->applied(named, "resolved")));
+  EXPECT_THAT(*run_here(cases->waiting_events(start + 1min, 10)),
+              ::testing::ElementsAre(event("e2")));
+  EXPECT_EQ(run_here(cases->events_of("subject"))->size(), 3U) << "kept";
 }
 
 TEST_P(CasesContract, AreFoundByWhatAnEventMayKnowThemBy) {
-  const auto cases = connect();
+  const auto node = connect();
+  ReconciliationStore* const cases = &node->cases;
   ReconciliationStore::CaseClaim one = taking(7);
   one.resource = "resource:ch_1";
   one.began_at = start - 5s;
-  ASSERT_TRUE(cases->take(one).value());
+  ASSERT_TRUE(run_here(cases->take(one)).value());
   for (const char* subject : {"subject", "resource:ch_1"}) {
-    const auto found = cases->cases_of(subject).value();
+    const auto found = run_here(cases->cases_of(subject)).value();
     ASSERT_EQ(found.size(), 1U) << subject;
     EXPECT_EQ(found[0].id.key, unknown().key);
     EXPECT_EQ(found[0].began_at, start - 5s);
     EXPECT_EQ(found[0].source, "bank");
   }
-  EXPECT_TRUE(cases->cases_of("")->empty());
-  EXPECT_TRUE(cases->cases_of("resource:ch_2")->empty());
+  EXPECT_TRUE(run_here(cases->cases_of(""))->empty());
+  EXPECT_TRUE(run_here(cases->cases_of("resource:ch_2"))->empty());
 }
 
 TEST_P(CasesContract, DeadLettersAreUnknownRecordsOnly) {
-  const auto cases = connect();
+  const auto node = connect();
+  ReconciliationStore* const cases = &node->cases;
   put(unknown());
-  ASSERT_TRUE(cases->take(taking(7)).value());
-  EXPECT_EQ(*cases->count_dead(), 0U);
-  ASSERT_TRUE(cases->change(taking(7).id, change(CaseState::dead, 0s)));
-  EXPECT_EQ(*cases->count_dead(), 1U);
-  const auto listed = cases->list(Listed::dead, 10);
-  ASSERT_TRUE(listed) << listed.error();
+  ASSERT_TRUE(run_here(cases->take(taking(7))).value());
+  EXPECT_EQ(*run_here(cases->count_dead()), 0U);
+  ASSERT_TRUE(run_here(cases->change(taking(7).id, change(CaseState::dead, 0s))));
+  EXPECT_EQ(*run_here(cases->count_dead()), 1U);
+  const auto listed = run_here(node->directory.list(Listed::dead, 10));
+  ASSERT_TRUE(listed) << node->directory.trouble();
   ASSERT_EQ(listed->size(), 1U);
   EXPECT_EQ(listed->front().key.text, unknown().key.text);
   EXPECT_EQ(listed->front().last_error, "sent: reset");
   EXPECT_EQ(listed->front().created_at, start);
   EXPECT_EQ(listed->front().state, CaseState::dead);
-  EXPECT_EQ(cases->list(Listed::unknown, 10)->size(), 1U);
-  EXPECT_TRUE(cases->list(Listed::in_progress, 10)->empty());
+  EXPECT_EQ(run_here(node->directory.list(Listed::unknown, 10))->size(), 1U);
+  EXPECT_TRUE(run_here(node->directory.list(Listed::in_progress, 10))->empty());
   // Its owner settles it after all.
   Record done = unknown();
   done.state = Completed{StoredResponse{201, {}, "ok", 1}, start + 1s};
-  ASSERT_TRUE(run(store_->replace_one(
+  ASSERT_TRUE(run_here(store_->replace_one(
       {done, guard_of(unknown()), AuditEntry{"owner", "late-answer", "it's late"}})));
-  EXPECT_EQ(*cases->count_dead(), 0U);
-  EXPECT_TRUE(cases->list(Listed::dead, 10)->empty());
-  const auto audit = cases->audit_of(done.scope, done.key);
+  EXPECT_EQ(*run_here(cases->count_dead()), 0U);
+  EXPECT_TRUE(run_here(node->directory.list(Listed::dead, 10))->empty());
+  const auto audit = run_here(cases->audit_of(done.scope, done.key));
   ASSERT_EQ(audit->size(), 1U);
   EXPECT_EQ(audit->front().before, "unknown");
   EXPECT_EQ(audit->front().after, "completed");
@@ -257,18 +218,20 @@ TEST_P(CasesContract, DeadLettersAreUnknownRecordsOnly) {
 }
 
 TEST_P(CasesContract, ADeadOneIsReopened) {
-  const auto cases = connect();
+  const auto node = connect();
+  ReconciliationStore* const cases = &node->cases;
   const CaseNote note{start + 1h, Fence{7}, "operator", "asked again", "why"};
-  EXPECT_FALSE(cases->reopen(taking(7).id.scope, taking(7).id.key, note).value());
-  ASSERT_TRUE(cases->take(taking(7)).value());
-  EXPECT_FALSE(cases->reopen(taking(7).id.scope, taking(7).id.key, note).value());
-  ASSERT_TRUE(cases->change(taking(7).id, change(CaseState::dead, 0s)));
-  EXPECT_TRUE(cases->reopen(taking(7).id.scope, taking(7).id.key, note).value());
-  EXPECT_EQ((*cases->take(taking(7, 1h)))->attempts, 1);
+  EXPECT_FALSE(run_here(cases->reopen(taking(7).id.scope, taking(7).id.key, note)).value());
+  ASSERT_TRUE(run_here(cases->take(taking(7))).value());
+  EXPECT_FALSE(run_here(cases->reopen(taking(7).id.scope, taking(7).id.key, note)).value());
+  ASSERT_TRUE(run_here(cases->change(taking(7).id, change(CaseState::dead, 0s))));
+  EXPECT_TRUE(run_here(cases->reopen(taking(7).id.scope, taking(7).id.key, note)).value());
+  EXPECT_EQ((*run_here(cases->take(taking(7, 1h))))->attempts, 1);
 }
 
 TEST_P(CasesContract, EvidenceComesBackByteForByte) {
-  const auto cases = connect();
+  const auto node = connect();
+  ReconciliationStore* const cases = &node->cases;
   LateEvidence late;
   late.scope = unknown().scope;
   late.key = unknown().key;
@@ -281,82 +244,90 @@ TEST_P(CasesContract, EvidenceComesBackByteForByte) {
   LateEvidence none = late;
   none.evidence = Evidence::sent;
   none.response.reset();
-  ASSERT_TRUE(run(store_->keep_evidence(late)));
-  ASSERT_TRUE(run(store_->keep_evidence(none)));
-  const auto found = cases->evidence_of(late.scope, late.key);
-  ASSERT_TRUE(found) << found.error();
+  ASSERT_TRUE(run_here(store_->keep_evidence(late)));
+  ASSERT_TRUE(run_here(store_->keep_evidence(none)));
+  const auto found = run_here(cases->evidence_of(late.scope, late.key));
+  ASSERT_TRUE(found) << cases->trouble();
   EXPECT_THAT(*found, ::testing::UnorderedElementsAre(late, none));
 }
 
 TEST_P(CasesContract, APurgeIsGuardedAndAudited) {
-  const auto cases = connect();
+  const auto node = connect();
+  ReconciliationStore* const cases = &node->cases;
   put(unknown());
   const AuditEntry entry{"operator ada", "purge", "asked to"};
   Guard wrong = guard_of(unknown());
   wrong.status = Status::completed;
-  EXPECT_FALSE(cases->purge(unknown().scope, unknown().key, wrong, entry).value());
-  EXPECT_TRUE(cases->audit_of(unknown().scope, unknown().key)->empty());
-  EXPECT_TRUE(cases->purge(unknown().scope, unknown().key, guard_of(unknown()), entry).value());
-  EXPECT_FALSE(*run(store_->find(unknown().scope, unknown().key)));
-  const auto audit = cases->audit_of(unknown().scope, unknown().key);
+  EXPECT_FALSE(
+      run_here(node->directory.purge(unknown().scope, unknown().key, wrong, entry)).value());
+  EXPECT_TRUE(run_here(cases->audit_of(unknown().scope, unknown().key))->empty());
+  EXPECT_TRUE(
+      run_here(node->directory.purge(unknown().scope, unknown().key, guard_of(unknown()), entry))
+          .value());
+  EXPECT_FALSE(*run_here(store_->find(unknown().scope, unknown().key)));
+  const auto audit = run_here(cases->audit_of(unknown().scope, unknown().key));
   ASSERT_EQ(audit->size(), 1U);
   EXPECT_EQ(audit->front().after, "purged");
   EXPECT_EQ(audit->front().entry, entry);
 }
 
 TEST_P(CasesContract, OldThingsAreForgottenAndOpenOnesAreNot) {
-  const auto cases = connect();
-  ASSERT_TRUE(cases->keep_event(event("e1")).value());
-  ASSERT_TRUE(cases->take(taking(7)).value());
-  ASSERT_TRUE(cases->change(taking(7).id, change(CaseState::dead, 0s)));
-  EXPECT_EQ(*cases->reap(start + 1h), 1U) << "the event";
-  EXPECT_TRUE(*cases->find(taking(7).id.scope, taking(7).id.key));
-  EXPECT_EQ(cases->notes_of(taking(7).id.scope, taking(7).id.key)->size(), 1U);
-  ASSERT_TRUE(cases->change(taking(7).id, change(CaseState::closed, 1s)));
-  EXPECT_EQ(*cases->reap(start), 0U);
-  EXPECT_EQ(*cases->reap(start + 1h), 3U) << "the case, and its notes after it";
+  const auto node = connect();
+  ReconciliationStore* const cases = &node->cases;
+  ASSERT_TRUE(run_here(cases->keep_event(event("e1"))).value());
+  ASSERT_TRUE(run_here(cases->take(taking(7))).value());
+  ASSERT_TRUE(run_here(cases->change(taking(7).id, change(CaseState::dead, 0s))));
+  EXPECT_EQ(*run_here(cases->reap(start + 1h)), 1U) << "the event";
+  EXPECT_TRUE(*run_here(cases->find(taking(7).id.scope, taking(7).id.key)));
+  EXPECT_EQ(run_here(cases->notes_of(taking(7).id.scope, taking(7).id.key))->size(), 1U);
+  ASSERT_TRUE(run_here(cases->change(taking(7).id, change(CaseState::closed, 1s))));
+  EXPECT_EQ(*run_here(cases->reap(start)), 0U);
+  EXPECT_EQ(*run_here(cases->reap(start + 1h)), 3U) << "the case, and its notes after it";
 }
 
 TEST_P(CasesContract, WhatNobodyWasAskedAboutIsTakenBySomebodyWhoHasASource) {
   put(unknown());
-  const auto cases = connect();
+  const auto node = connect();
+  ReconciliationStore* const cases = &node->cases;
   ReconciliationStore::CaseClaim nobody = taking(7);
   nobody.source = "";
-  ASSERT_TRUE(cases->take(nobody).value());
-  ASSERT_TRUE(cases->change(nobody.id, change(CaseState::dead, 1h)));
-  EXPECT_FALSE(cases->take(nobody).value()) << "dead";
-  const auto taken = cases->take(taking(7, 1s));
+  ASSERT_TRUE(run_here(cases->take(nobody)).value());
+  ASSERT_TRUE(run_here(cases->change(nobody.id, change(CaseState::dead, 1h))));
+  EXPECT_FALSE(run_here(cases->take(nobody)).value()) << "dead";
+  const auto taken = run_here(cases->take(taking(7, 1s)));
   ASSERT_TRUE(taken.value());
   EXPECT_EQ((*taken)->source, "bank");
-  ASSERT_TRUE(cases->change(nobody.id, change(CaseState::dead, 1h)));
-  EXPECT_FALSE(cases->take(taking(7, 2h)).value()) << "somebody was asked, and gave up";
+  ASSERT_TRUE(run_here(cases->change(nobody.id, change(CaseState::dead, 1h))));
+  EXPECT_FALSE(run_here(cases->take(taking(7, 2h))).value()) << "somebody was asked, and gave up";
 }
 
 TEST_P(CasesContract, RememberWhoWasNamedFirst) {
-  const auto cases = connect();
-  ASSERT_TRUE(cases->take(taking(7)).value());
+  const auto node = connect();
+  ReconciliationStore* const cases = &node->cases;
+  ASSERT_TRUE(run_here(cases->take(taking(7))).value());
   ReconciliationStore::CaseClaim other = taking(7, 1min);
   other.source = "other";
-  const auto taken = cases->take(other).value();
+  const auto taken = run_here(cases->take(other)).value();
   ASSERT_TRUE(taken);
   EXPECT_EQ(taken->source, "bank") << "whose absence counts";
   other.id.fence = Fence{8};
-  EXPECT_EQ(cases->take(other).value()->source, "other") << "another owner: another case";
+  EXPECT_EQ(run_here(cases->take(other)).value()->source, "other") << "another owner: another case";
 }
 
 TEST_P(CasesContract, WhatIsInDoubtIsFoundByRouteAndScopeWhenItIsDue) {
   put(unknown());
-  const auto cases = connect();
+  const auto node = connect();
+  ReconciliationStore* const cases = &node->cases;
   const auto due = [&](const std::string& scopes, const std::string& route, Duration at) {
-    return cases->in_doubt(scopes, route, start + at, 10).value().size();
+    return run_here(cases->undetermined(scopes, route, start + at, 10)).value().size();
   };
   EXPECT_EQ(due("caller:", "payments", 0s), 1U);
   EXPECT_EQ(due("lib:", "payments", 0s), 0U);
   EXPECT_EQ(due("caller:", "refunds", 0s), 0U);
-  ASSERT_TRUE(cases->take(taking(7)).value());
+  ASSERT_TRUE(run_here(cases->take(taking(7))).value());
   EXPECT_EQ(due("caller:", "payments", 19s), 0U) << "somebody is at it";
   EXPECT_EQ(due("caller:", "payments", 20s), 1U);
-  ASSERT_TRUE(cases->change(taking(7).id, change(CaseState::dead, 1s)));
+  ASSERT_TRUE(run_here(cases->change(taking(7).id, change(CaseState::dead, 1s))));
   EXPECT_EQ(due("caller:", "payments", 30s), 0U);
 }
 
@@ -371,13 +342,13 @@ TEST_P(CasesContract, OurLedgerIsReadInPagesByKey) {
     }
     put(record);
   }
-  const auto cases = connect();
+  const auto node = connect();
   LedgerQuery query;
   query.routes = {"payments", "it's"};
   query.since = start + 1h;
   query.rows_max = 3;
   query.bodies = true;
-  const LedgerPage page = cases->ledger_page(query).value();
+  const LedgerPage page = run_here(node->ledger.page(query)).value();
   const auto& first = page.rows;
   ASSERT_EQ(first.size(), 2U) << "too old is not wanted, and was looked at";
   EXPECT_FALSE(page.is_last);
@@ -388,36 +359,36 @@ TEST_P(CasesContract, OurLedgerIsReadInPagesByKey) {
   EXPECT_EQ(first[1].body, std::string("\x00\xff{}", 4));
   query.after_scope = page.last_scope;
   query.after_key = page.last_key;
-  const LedgerPage rest = cases->ledger_page(query).value();
+  const LedgerPage rest = run_here(node->ledger.page(query)).value();
   const auto& second = rest.rows;
   EXPECT_TRUE(rest.is_last);
   ASSERT_EQ(second.size(), 1U) << "the other route's is not ours to compare";
   EXPECT_EQ(second[0].key.text, "0123456789abcde4");
   query.routes.clear();
-  EXPECT_TRUE(cases->ledger_page(query).value().rows.empty());
+  EXPECT_TRUE(run_here(node->ledger.page(query)).value().rows.empty());
 }
 
 // Whatever a node's own clock says: nobody tells it what time it is.
 TEST_P(CasesContract, AComparisonIsMadeByOneAndSeenByAll) {
   const auto one = connect();
   const auto other = connect();
-  EXPECT_TRUE(one->take_comparison("bank", 6h).value());
-  EXPECT_FALSE(other->take_comparison("bank", 6h).value());
+  EXPECT_TRUE(run_here(one->ledger.take_comparison("bank", 6h)).value());
+  EXPECT_FALSE(run_here(other->ledger.take_comparison("bank", 6h)).value());
   Comparison made;
   made.source = "bank";
   made.result = R"({"ours":1})";
-  ASSERT_TRUE(one->compared(made, 24h));
-  EXPECT_FALSE(other->take_comparison("bank", 6h).value());
-  const auto first = one->comparisons().value();
+  ASSERT_TRUE(run_here(one->ledger.compared(made, 24h)));
+  EXPECT_FALSE(run_here(other->ledger.take_comparison("bank", 6h)).value());
+  const auto first = run_here(one->ledger.comparisons()).value();
   ASSERT_EQ(first.size(), 1U);
   EXPECT_EQ(first[0].next_at, first[0].ended_at + 24h);
-  ASSERT_TRUE(one->compared(made, 0s));
-  EXPECT_TRUE(other->take_comparison("bank", 6h).value());
+  ASSERT_TRUE(run_here(one->ledger.compared(made, 0s)));
+  EXPECT_TRUE(run_here(other->ledger.take_comparison("bank", 6h)).value());
   Comparison failed;
   failed.source = "bank";
   failed.trouble = "it's away";
-  ASSERT_TRUE(other->compared(failed, 5min));
-  const auto seen = one->comparisons().value();
+  ASSERT_TRUE(run_here(other->ledger.compared(failed, 5min)));
+  const auto seen = run_here(one->ledger.comparisons()).value();
   ASSERT_EQ(seen.size(), 1U);
   EXPECT_EQ(seen[0].result, made.result) << "the last one that was made to the end";
   EXPECT_GE(seen[0].ended_at, first[0].ended_at);
@@ -437,31 +408,30 @@ TEST_P(CasesContract, AKeyIsFoundInWhicheverScopeItIs) {
   put_in("caller:a", "0123456789abcde2", 12);
   put_in("caller:B", "0123456789abcde1", 13);  // before the others, byte by byte
   put_in("caller:c", "0123456789abcde3", 14);
-  const auto cases = connect();
-  const ScopesOfKey two = cases->scopes_of(Key{"0123456789abcde1"}, 10).value();
+  const auto node = connect();
+  const ScopesOfKey two = run_here(node->directory.scopes_of(Key{"0123456789abcde1"}, 10)).value();
   EXPECT_TRUE(two.whole);
   ASSERT_EQ(two.scopes.size(), 2U);
   EXPECT_EQ(two.scopes[0].text, "caller:B");
   EXPECT_EQ(two.scopes[1].text, "caller:a");
-  const ScopesOfKey cut = cases->scopes_of(Key{"0123456789abcde3"}, 2).value();
+  const ScopesOfKey cut = run_here(node->directory.scopes_of(Key{"0123456789abcde3"}, 2)).value();
   EXPECT_FALSE(cut.whole);
   EXPECT_TRUE(cut.scopes.empty());
-  EXPECT_TRUE(cases->scopes_of(Key{"0123456789abcde4"}, 10).value().scopes.empty());
+  EXPECT_TRUE(
+      run_here(node->directory.scopes_of(Key{"0123456789abcde4"}, 10)).value().scopes.empty());
 
-  const auto page = cases->keys_after({}, {}, 3).value();
+  const auto page = run_here(node->directory.keys_after({}, {}, 3)).value();
   ASSERT_EQ(page.size(), 3U);
   EXPECT_EQ(page[0].scope.text, "caller:B");
   EXPECT_EQ(page[0].fence.number, 13);
   EXPECT_EQ(page[0].attempt, 3);
-  const auto rest = cases->keys_after(page[2].scope, page[2].key, 3).value();
+  const auto rest = run_here(node->directory.keys_after(page[2].scope, page[2].key, 3)).value();
   ASSERT_EQ(rest.size(), 1U);
   EXPECT_EQ(rest[0].key.text, "0123456789abcde3");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CasesContract, ::testing::Values(Kind::sqlite, Kind::postgres),
-                         [](const auto& which) {
-                           return which.param == Kind::sqlite ? "Sqlite" : "Postgres";
-                         });
+                         testing::kind_name);
 
 }  // namespace
 }  // namespace pawl

@@ -2,15 +2,9 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
-#include <filesystem>
 #include <thread>
 
-#include "src/adapters/postgres/migrate.hpp"
-#include "src/adapters/postgres/observation_store.hpp"
-#include "src/adapters/sqlite/observation_store.hpp"
-#include "src/adapters/sqlite/sqlite_store.hpp"
-#include "src/adapters/sqlite/test_support.hpp"
-#include "tests/support/postgres_server.hpp"
+#include "tests/contract/sql_node.hpp"
 
 namespace pawl {
 namespace {
@@ -18,39 +12,12 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
-enum class Kind { sqlite, postgres };
+using testing::Kind;
+using testing::server;
+using testing::SqlNode;
 
-testing::PostgresServer& server() {
-  static testing::PostgresServer instance({.fsync = false, .configuration = {}});
-  return instance;
-}
-
-class ObservationsContract : public ::testing::TestWithParam<Kind> {
+class ObservationsContract : public testing::OnBothStores {
  protected:
-  ObservationsContract() {
-    static std::atomic<int> count = 0;
-    if (GetParam() == Kind::sqlite) {
-      sqlite::opened(directory_.file());
-      return;
-    }
-    database_ = "observed_" + std::to_string(++count);
-    server().create_database(database_);
-    const auto status = postgres::migrate(server().url(database_));
-    if (!status) throw std::runtime_error(status.error());
-  }
-
-  // One more node.
-  std::unique_ptr<ObservationStore> connect() {
-    if (GetParam() == Kind::sqlite) {
-      sqlite::Options options;
-      options.busy_timeout = 30s;
-      return std::make_unique<sqlite::SqliteObservationStore>(directory_.file(), options);
-    }
-    postgres::Options options;
-    options.operation_timeout = 30s;
-    return std::make_unique<postgres::PostgresObservationStore>(server().url(database_), options);
-  }
-
   static ObservedRow row(const ObservedKey& key, Instant reap_after) {
     ObservedRow row;
     row.id = key;
@@ -81,48 +48,47 @@ class ObservationsContract : public ::testing::TestWithParam<Kind> {
     return one;
   }
 
-  static Expected<Done, std::string> put(ObservationStore& node, const ObservedRow& next) {
-    return node.apply({next.id}, [&](const ObservationStore::Found& found, Instant) {
-      ObservationUpdate judged;
-      ObservedChange change{next, std::nullopt};
-      if (found.front()) change.expected = {found.front()->fence, found.front()->status};
-      judged.changes.push_back(change);
-      return judged;
-    });
+  static StoreResult<Done> put(SqlNode& node, const ObservedRow& next) {
+    return run_here(
+        node.observations.apply({next.id}, [&](const ObservationStore::Found& found, Instant) {
+          ObservationUpdate judged;
+          ObservedChange change{next, std::nullopt};
+          if (found.front()) change.expected = {found.front()->fence, found.front()->status};
+          judged.changes.push_back(change);
+          return judged;
+        }));
   }
 
-  static Expected<Done, std::string> add(ObservationStore& node,
-                                         const std::vector<Tally>& tallies) {
-    return node.apply({}, [&](const ObservationStore::Found&, Instant) {
+  static StoreResult<Done> add(SqlNode& node, const std::vector<Tally>& tallies) {
+    return run_here(node.observations.apply({}, [&](const ObservationStore::Found&, Instant) {
       return ObservationUpdate{.changes = {}, .tallies = tallies};
-    });
+    }));
   }
 
-  static ObservationStore::Found look(ObservationStore& node,
-                                      const std::vector<ObservedKey>& keys) {
+  static ObservationStore::Found look(SqlNode& node, const std::vector<ObservedKey>& keys) {
     ObservationStore::Found seen;
-    const auto done = node.apply(keys, [&](const ObservationStore::Found& found, Instant) {
-      seen = found;
-      return ObservationUpdate{};
-    });
-    EXPECT_TRUE(done) << done.error();
+    const auto done =
+        run_here(node.observations.apply(keys, [&](const ObservationStore::Found& found, Instant) {
+          seen = found;
+          return ObservationUpdate{};
+        }));
+    EXPECT_TRUE(done) << node.observations.trouble();
     return seen;
   }
 
-  static Instant time_of(ObservationStore& node) {
+  static Instant time_of(SqlNode& node) {
     Instant time{};
-    EXPECT_TRUE(node.apply({}, [&](const ObservationStore::Found&, Instant now) {
-      time = now;
-      return ObservationUpdate{};
-    }));
+    EXPECT_TRUE(
+        run_here(node.observations.apply({}, [&](const ObservationStore::Found&, Instant now) {
+          time = now;
+          return ObservationUpdate{};
+        })));
     return time;
   }
 
   const ObservedKey key{"caller:a", "0123"};
   const ObservedKey other{"caller:a", "4567"};
   const Instant far{std::chrono::hours(1'000'000)};
-  sqlite::TempDir directory_;
-  std::string database_;
 };
 
 TEST_P(ObservationsContract, GivesBackWhatWasWritten) {
@@ -159,7 +125,7 @@ TEST_P(ObservationsContract, NodesThatCountAtOnceLoseNothing) {
           judged.tallies.push_back(tally(Instant(1h), 1, "k"));
           return judged;
         };
-        while (!mine->apply({key}, raise)) {  // lost every race: once more
+        while (!run_here(mine->observations.apply({key}, raise))) {  // lost every race: once more
         }
       }
     });
@@ -167,8 +133,8 @@ TEST_P(ObservationsContract, NodesThatCountAtOnceLoseNothing) {
   for (std::thread& thread : threads) thread.join();
   const auto node = connect();
   EXPECT_EQ(look(*node, {key}).front()->fence, nodes * rounds);
-  const auto summary = node->summary(std::chrono::hours(900'000));
-  ASSERT_TRUE(summary) << summary.error();
+  const auto summary = run_here(node->observations.summary(std::chrono::hours(900'000)));
+  ASSERT_TRUE(summary) << node->observations.trouble();
   ASSERT_EQ(summary->tallies.size(), 1U);
   EXPECT_EQ(summary->tallies.front().requests, std::uint64_t{nodes * rounds});
 }
@@ -185,8 +151,8 @@ TEST_P(ObservationsContract, SumsTalliesAndKeepsTheLatestKey) {
   more.last_at = newer.last_at - 1s;
   more.last_key = "a moment before";
   ASSERT_TRUE(add(*node, {more}));
-  const auto summary = node->summary(24h);
-  ASSERT_TRUE(summary) << summary.error();
+  const auto summary = run_here(node->observations.summary(24h));
+  ASSERT_TRUE(summary) << node->observations.trouble();
   EXPECT_EQ(summary->from, older.from);
   EXPECT_GE(summary->until, now);
   ASSERT_EQ(summary->tallies.size(), 1U);
@@ -206,11 +172,11 @@ TEST_P(ObservationsContract, ReapsWhateverIsOld) {
   ASSERT_TRUE(put(*node, row(key, now - 1s)));
   ASSERT_TRUE(put(*node, row(other, now + 1h)));
   ASSERT_TRUE(add(*node, {tally(now - 3h, 1, ""), tally(now - 1h, 1, "")}));
-  EXPECT_EQ(node->reap(2h).value(), 2U);
-  EXPECT_EQ(node->reap(2h).value(), 0U);
+  EXPECT_EQ(run_here(node->observations.reap(2h)).value(), 2U);
+  EXPECT_EQ(run_here(node->observations.reap(2h)).value(), 0U);
   EXPECT_FALSE(look(*node, {key}).front());
   EXPECT_TRUE(look(*node, {other}).front());
-  EXPECT_EQ(node->summary(24h).value().tallies.front().requests, 1U);
+  EXPECT_EQ(run_here(node->observations.summary(24h)).value().tallies.front().requests, 1U);
 }
 
 TEST_P(ObservationsContract, GoesOnAfterItWasDisconnected) {
@@ -221,16 +187,19 @@ TEST_P(ObservationsContract, GoesOnAfterItWasDisconnected) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ObservationsContract, ::testing::Values(Kind::sqlite, Kind::postgres),
-                         [](const auto& which) {
-                           return which.param == Kind::sqlite ? "Sqlite" : "Postgres";
-                         });
+                         testing::kind_name);
 
-TEST(PostgresObservationStore, SayWhatIsMissingAndNeverThePassword) {
+TEST(PostgresObservations, SayWhatIsMissingAndNeverThePassword) {
   server().create_database("empty");
-  postgres::PostgresObservationStore empty(server().url("empty"));
-  EXPECT_THAT(empty.summary(1h).error(), HasSubstr("run `pawl migrate --store URL` first"));
-  postgres::PostgresObservationStore away("postgres://pawl:hush@127.0.0.1:1/pawl");
-  const std::string why = away.summary(1h).error();
+  SqlNode empty(
+      std::make_unique<postgres::SqlSession>(server().url("empty"), testing::patient_postgres()));
+  EXPECT_FALSE(run_here(empty.observations.summary(1h)));
+  EXPECT_THAT(empty.observations.trouble(), HasSubstr("run `pawl migrate --store URL` first"));
+  SqlNode away(std::make_unique<postgres::SqlSession>("postgres://pawl:hush@127.0.0.1:1/pawl"));
+  const auto failed = run_here(away.observations.summary(1h));
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error(), StoreError::unavailable);
+  const std::string why = away.observations.trouble();
   EXPECT_THAT(why, HasSubstr("127.0.0.1"));
   EXPECT_THAT(why, ::testing::Not(HasSubstr("hush")));
 }

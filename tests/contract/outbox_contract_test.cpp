@@ -6,12 +6,7 @@
 #include <mutex>
 #include <thread>
 
-#include "src/adapters/postgres/migrate.hpp"
-#include "src/adapters/postgres/outbox_store.hpp"
-#include "src/adapters/sqlite/outbox_store.hpp"
-#include "src/adapters/sqlite/sqlite_store.hpp"
-#include "src/adapters/sqlite/test_support.hpp"
-#include "tests/support/postgres_server.hpp"
+#include "tests/contract/sql_node.hpp"
 
 namespace pawl {
 namespace {
@@ -21,12 +16,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-enum class Kind { sqlite, postgres };
-
-testing::PostgresServer& server() {
-  static testing::PostgresServer instance({.fsync = false, .configuration = {}});
-  return instance;
-}
+using testing::Kind;
+using testing::server;
+using testing::SqlNode;
 
 // "00000000-0000-4000-8000-000000000007"
 std::string id_of(int number) {
@@ -34,33 +26,8 @@ std::string id_of(int number) {
   return "00000000-0000-4000-8000-" + std::string(12 - digits.size(), '0') + digits;
 }
 
-class OutboxContract : public ::testing::TestWithParam<Kind> {
+class OutboxContract : public testing::OnBothStores {
  protected:
-  OutboxContract() {
-    static std::atomic<int> count = 0;
-    if (GetParam() == Kind::sqlite) {
-      sqlite::opened(directory_.file());
-      return;
-    }
-    database_ = "outbox_" + std::to_string(++count);
-    server().create_database(database_);
-    const auto status = postgres::migrate(server().url(database_));
-    if (!status) throw std::runtime_error(status.error());
-  }
-
-  // One more worker's store.
-  std::unique_ptr<OutboxStore> connect() {
-    if (GetParam() == Kind::sqlite) {
-      sqlite::Options options;
-      options.busy_timeout = 30s;
-      return std::make_unique<sqlite::SqliteOutbox>(directory_.file(), options);
-    }
-    postgres::Options options;
-    options.operation_timeout = 30s;
-    options.allow_lossy_store = true;
-    return std::make_unique<postgres::PostgresOutbox>(server().url(database_), options);
-  }
-
   // As it came from a service: `sql` for the columns that differ between the stores.
   void run(const std::string& sqlite_sql, const std::string& postgres_sql) {
     if (GetParam() == Kind::postgres) {
@@ -94,19 +61,40 @@ class OutboxContract : public ::testing::TestWithParam<Kind> {
   }
 
   static std::vector<OutboxRow> claimed(OutboxStore& store, const OutboxClaim& claim) {
-    const auto result = store.claim(claim);
-    EXPECT_TRUE(result) << (result ? "" : result.error());
+    const auto result = run_here(store.claim(claim));
+    EXPECT_TRUE(result) << store.trouble();
     return result ? result->rows : std::vector<OutboxRow>{};
   }
 
   static bool write(OutboxStore& store, const OutboxRow& next, bool needs_lease = false) {
-    const auto mine = store.write({{next, needs_lease}});
-    EXPECT_TRUE(mine) << (mine ? "" : mine.error());
-    return mine && mine->front();
+    const OutboxWrite one{next, needs_lease};
+    const auto mine = run_here(store.write(one));
+    EXPECT_TRUE(mine) << store.trouble();
+    return mine && *mine;
+  }
+
+  // From one loop: those that come while the first one commits share the next commit.
+  static Task<void> write_into(OutboxStore& store, OutboxWrite write, std::optional<bool>& mine) {
+    const StoreResult<bool> result = co_await store.write(std::move(write));
+    EXPECT_TRUE(result) << store.trouble();
+    mine = result && *result;
+  }
+  static std::vector<bool> write_together(OutboxStore& store,
+                                          const std::vector<OutboxWrite>& writes) {
+    boost::asio::io_context context(1);
+    std::vector<std::optional<bool>> mine(writes.size());
+    for (std::size_t i = 0; i < writes.size(); ++i) {
+      boost::asio::co_spawn(context, write_into(store, writes[i], mine[i]),
+                            [](std::exception_ptr failure) { EXPECT_FALSE(failure); });
+    }
+    context.run();
+    std::vector<bool> all;
+    for (const std::optional<bool>& one : mine) all.push_back(one.value());
+    return all;
   }
 
   static OutboxRow found(OutboxStore& store, int number) {
-    const auto row = store.find(id_of(number));
+    const auto row = run_here(store.find(id_of(number)));
     EXPECT_TRUE(row && *row);
     return row && *row ? **row : OutboxRow{};
   }
@@ -131,17 +119,14 @@ class OutboxContract : public ::testing::TestWithParam<Kind> {
             "|| reason || '|' || idempotency_key || '|' || outbox_id, ';'), '') FROM audit")
         .value_or("?");
   }
-
- private:
-  sqlite::TempDir directory_;
-  std::string database_;
 };
 
 TEST_P(OutboxContract, AClaimBringsTheRowAsItWasPromised) {
   enqueue(7);
-  const auto store = connect();
-  const auto result = store->claim(claim_of("worker-1"));
-  ASSERT_TRUE(result) << result.error();
+  const auto node = connect();
+  OutboxStore* const store = &node->outbox;
+  const auto result = run_here(store->claim(claim_of("worker-1")));
+  ASSERT_TRUE(result) << store->trouble();
   ASSERT_EQ(result->rows.size(), 1U);
   const OutboxRow& row = result->rows.front();
   EXPECT_EQ(row.scope.text, "caller:a");
@@ -165,7 +150,8 @@ TEST_P(OutboxContract, AClaimBringsTheRowAsItWasPromised) {
 TEST_P(OutboxContract, AClaimTakesTheOldestOfItsDestinationUpToItsLimit) {
   for (int i = 5; i > 0; --i) enqueue(i);
   enqueue(6, "another");
-  const auto store = connect();
+  const auto node = connect();
+  OutboxStore* const store = &node->outbox;
   EXPECT_THAT(ids(claimed(*store, claim_of("a", 2))), ElementsAre(id_of(1), id_of(2)));
   EXPECT_THAT(ids(claimed(*store, claim_of("b", 10))), ElementsAre(id_of(3), id_of(4), id_of(5)));
   EXPECT_THAT(claimed(*store, claim_of("c", 10)), IsEmpty());
@@ -173,10 +159,11 @@ TEST_P(OutboxContract, AClaimTakesTheOldestOfItsDestinationUpToItsLimit) {
 
 TEST_P(OutboxContract, WhatIsNotDueIsNotClaimed) {
   enqueue(1);
-  const auto store = connect();
+  const auto node = connect();
+  OutboxStore* const store = &node->outbox;
   OutboxRow row = claimed(*store, claim_of("a")).front();
   row.locked_until.reset();
-  row.next_attempt_at = store->time().value() + 1h;
+  row.next_attempt_at = run_here(store->count())->now + 1h;
   ASSERT_TRUE(write(*store, row));
   EXPECT_THAT(claimed(*store, claim_of("b")), IsEmpty());
   for (const OutboxStatus status :
@@ -193,7 +180,8 @@ TEST_P(OutboxContract, WhatIsNotDueIsNotClaimed) {
 
 TEST_P(OutboxContract, EveryColumnThatAWorkerWritesComesBack) {
   enqueue(1);
-  const auto store = connect();
+  const auto node = connect();
+  OutboxStore* const store = &node->outbox;
   OutboxRow row = claimed(*store, claim_of("a")).front();
   row.status = OutboxStatus::done;
   row.attempt = 3;
@@ -214,7 +202,8 @@ TEST_P(OutboxContract, EveryColumnThatAWorkerWritesComesBack) {
 TEST_P(OutboxContract, WhatIsInDoubtIsClaimedOnlyByWhoeverAsksAboutIt) {
   enqueue(1);
   enqueue(2);
-  const auto store = connect();
+  const auto node = connect();
+  OutboxStore* const store = &node->outbox;
   std::vector<OutboxRow> rows = claimed(*store, claim_of("a"));
   ASSERT_EQ(rows.size(), 2U);
   for (OutboxRow& row : rows) {
@@ -235,7 +224,8 @@ TEST_P(OutboxContract, WhatIsInDoubtIsClaimedOnlyByWhoeverAsksAboutIt) {
 
 TEST_P(OutboxContract, AnOwnerThatLostItsRowChangesNothing) {
   enqueue(1);
-  const auto store = connect();
+  const auto node = connect();
+  OutboxStore* const store = &node->outbox;
   OutboxRow old = claimed(*store, claim_of("old", 10, 0s)).front();
   const OutboxRow taken = claimed(*store, claim_of("new")).front();
   EXPECT_EQ(taken.owner, "new");
@@ -247,7 +237,8 @@ TEST_P(OutboxContract, AnOwnerThatLostItsRowChangesNothing) {
 
 TEST_P(OutboxContract, AWriteThatNeedsALeaseFailsOnceThatHasEnded) {
   enqueue(1);
-  const auto store = connect();
+  const auto node = connect();
+  OutboxStore* const store = &node->outbox;
   OutboxRow row = claimed(*store, claim_of("a", 10, 0s)).front();
   row.status = OutboxStatus::sending;
   EXPECT_FALSE(write(*store, row, true));
@@ -257,7 +248,8 @@ TEST_P(OutboxContract, AWriteThatNeedsALeaseFailsOnceThatHasEnded) {
 
 TEST_P(OutboxContract, RepeatingAWriteIsHarmless) {
   enqueue(1);
-  const auto store = connect();
+  const auto node = connect();
+  OutboxStore* const store = &node->outbox;
   OutboxRow row = claimed(*store, claim_of("a")).front();
   row.status = OutboxStatus::done;
   row.locked_until.reset();
@@ -268,7 +260,8 @@ TEST_P(OutboxContract, RepeatingAWriteIsHarmless) {
 
 TEST_P(OutboxContract, ABatchTellsOfEachRowByItself) {
   for (int i = 1; i <= 3; ++i) enqueue(i, "provider", i == 2 ? "caller:z" : "caller:a");
-  const auto store = connect();
+  const auto node = connect();
+  OutboxStore* const store = &node->outbox;
   std::vector<OutboxRow> rows = claimed(*store, claim_of("a"));
   ASSERT_EQ(rows.size(), 3U);
   std::vector<OutboxWrite> writes;
@@ -277,9 +270,7 @@ TEST_P(OutboxContract, ABatchTellsOfEachRowByItself) {
     writes.push_back({row, false});
   }
   writes[1].next.owner = "somebody else";
-  const auto mine = store->write(writes);
-  ASSERT_TRUE(mine) << mine.error();
-  EXPECT_THAT(*mine, ElementsAre(true, false, true));
+  EXPECT_THAT(write_together(*store, writes), ElementsAre(true, false, true));
   EXPECT_EQ(found(*store, 2).status, OutboxStatus::pending);
 }
 
@@ -290,9 +281,10 @@ TEST_P(OutboxContract, TwoWorkersNeverHaveTheSameRow) {
   std::mutex mutex;
   std::vector<std::string> taken;
   const auto work = [&] {
-    const auto store = connect();
+    const auto node = connect();
+    OutboxStore* const store = &node->outbox;
     for (int idle = 0; idle < 3;) {
-      const auto result = store->claim(claim_of("worker-" + std::to_string(++owner), 4));
+      const auto result = run_here(store->claim(claim_of("worker-" + std::to_string(++owner), 4)));
       if (!result) continue;  // a deadlock with the others costs a round
       idle = result->rows.empty() ? idle + 1 : 0;
       const std::lock_guard lock(mutex);
@@ -309,15 +301,16 @@ TEST_P(OutboxContract, TwoWorkersNeverHaveTheSameRow) {
 
 TEST_P(OutboxContract, CountsWhatIsNotDone) {
   for (int i = 1; i <= 4; ++i) enqueue(i, i == 4 ? "another" : "provider");
-  const auto store = connect();
+  const auto node = connect();
+  OutboxStore* const store = &node->outbox;
   std::vector<OutboxRow> rows = claimed(*store, claim_of("a", 2));
   rows[0].status = OutboxStatus::done;
   rows[1].status = OutboxStatus::dead;
   for (const OutboxRow& row : rows) ASSERT_TRUE(write(*store, row));
-  const auto counts = store->count();
-  ASSERT_TRUE(counts) << counts.error();
+  const auto counts = run_here(store->count());
+  ASSERT_TRUE(counts) << store->trouble();
   std::vector<std::string> lines;
-  for (const OutboxCount& count : *counts) {
+  for (const OutboxCount& count : counts->counts) {
     lines.push_back(count.destination + " " + std::string(to_text(count.status)) + " " +
                     std::to_string(count.rows) + " " +
                     std::to_string(count.oldest.time_since_epoch().count()));
@@ -328,11 +321,14 @@ TEST_P(OutboxContract, CountsWhatIsNotDone) {
 
 TEST_P(OutboxContract, ListsWhatIsAskedFor) {
   for (int i = 1; i <= 3; ++i) enqueue(i, i == 3 ? "another" : "provider");
-  const auto store = connect();
+  const auto node = connect();
+  OutboxStore* const store = &node->outbox;
   OutboxRow row = claimed(*store, claim_of("a", 1)).front();
   row.status = OutboxStatus::dead;
   ASSERT_TRUE(write(*store, row));
-  const auto listed = [&](const OutboxQuery& query) { return ids(store->list(query).value()); };
+  const auto listed = [&](const OutboxQuery& query) {
+    return ids(run_here(store->list(query)).value());
+  };
   OutboxQuery query;
   EXPECT_THAT(listed(query), ElementsAre(id_of(1), id_of(2), id_of(3)));
   query.rows_max = 1;
@@ -349,70 +345,75 @@ TEST_P(OutboxContract, ListsWhatIsAskedFor) {
   EXPECT_THAT(listed(query), ElementsAre(id_of(2), id_of(3)));
   query.discarded = true;
   EXPECT_THAT(listed(query), ElementsAre(id_of(1), id_of(2), id_of(3)));
-  EXPECT_EQ(store->list(query)->front().body, "");
+  EXPECT_EQ(run_here(store->list(query))->front().body, "");
 }
 
 TEST_P(OutboxContract, AChangeIsWrittenWithItsAudit) {
   enqueue(1);
-  const auto store = connect();
+  const auto node = connect();
+  OutboxStore* const store = &node->outbox;
   OutboxRow row = claimed(*store, claim_of("a")).front();
   row.status = OutboxStatus::dead;
   row.locked_until.reset();
   ASSERT_TRUE(write(*store, row));
   const OutboxOrder order{OutboxAction::retry, false, ""};
-  const auto changed = store->change(
+  const auto changed = run_here(store->change(
       id_of(1), order.action, {"ann", "the account is 'fixed'"},
-      [&](const OutboxRow& before, Instant now) { return ordered(before, order, now); });
-  ASSERT_TRUE(changed) << changed.error();
-  EXPECT_EQ(found(*store, 1), *changed);
-  EXPECT_EQ(changed->status, OutboxStatus::pending);
+      [&](const OutboxRow& before, Instant now) { return ordered(before, order, now); }));
+  ASSERT_TRUE(changed) << store->trouble();
+  ASSERT_TRUE(*changed) << changed->error();
+  EXPECT_EQ(found(*store, 1), **changed);
+  EXPECT_EQ((*changed)->status, OutboxStatus::pending);
   EXPECT_EQ(audit_count(), "outbox-retry|pending|ann|the account is 'fixed'|key-1|" + id_of(1));
   EXPECT_FALSE(write(*store, row)) << "whoever had it before has it no more";
 }
 
 TEST_P(OutboxContract, ARefusedChangeLeavesNoTrace) {
   enqueue(1);
-  const auto store = connect();
+  const auto node = connect();
+  OutboxStore* const store = &node->outbox;
   const OutboxRow before = found(*store, 1);
-  const auto no = store->change(id_of(1), OutboxAction::retry, {"ann", "x"},
-                                [](const OutboxRow&, Instant) -> Expected<OutboxRow, std::string> {
-                                  return Unexpected{std::string("no")};
-                                });
-  ASSERT_FALSE(no);
-  EXPECT_EQ(no.error(), "no");
+  const auto no =
+      run_here(store->change(id_of(1), OutboxAction::retry, {"ann", "x"},
+                             [](const OutboxRow&, Instant) -> Expected<OutboxRow, std::string> {
+                               return Unexpected{std::string("no")};
+                             }));
+  ASSERT_TRUE(no);
+  ASSERT_FALSE(*no);
+  EXPECT_EQ(no->error(), "no");
   EXPECT_EQ(found(*store, 1), before);
   EXPECT_EQ(audit_count(), "");
 }
 
 TEST_P(OutboxContract, WhatIsNotThereIsSaidSo) {
-  const auto store = connect();
+  const auto node = connect();
+  OutboxStore* const store = &node->outbox;
   for (const std::string& id : {id_of(9), std::string("no uuid"), std::string("'; DROP")}) {
-    const auto row = store->find(id);
-    ASSERT_TRUE(row) << row.error();
+    const auto row = run_here(store->find(id));
+    ASSERT_TRUE(row) << store->trouble();
     EXPECT_EQ(*row, std::nullopt);
     const auto changed =
-        store->change(id, OutboxAction::retry, {"ann", "x"},
-                      [](const OutboxRow& before, Instant) -> Expected<OutboxRow, std::string> {
-                        return before;
-                      });
-    ASSERT_FALSE(changed);
-    EXPECT_THAT(changed.error(), HasSubstr("there is no outbox row"));
+        run_here(store->change(id, OutboxAction::retry, {"ann", "x"},
+                               [](const OutboxRow& before,
+                                  Instant) -> Expected<OutboxRow, std::string> { return before; }));
+    ASSERT_TRUE(changed);
+    ASSERT_FALSE(*changed);
+    EXPECT_THAT(changed->error(), HasSubstr("there is no outbox row"));
   }
 }
 
 TEST_P(OutboxContract, HeadersThatCannotBeReadDoNotStopTheClaim) {
   enqueue(1);
   run("UPDATE outbox SET headers = '{\"a\":1}'", "UPDATE pawl.outbox SET headers = '{\"a\":1}'");
-  const auto store = connect();
+  const auto node = connect();
+  OutboxStore* const store = &node->outbox;
   const std::vector<OutboxRow> rows = claimed(*store, claim_of("a"));
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_FALSE(rows.front().readable);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, OutboxContract, ::testing::Values(Kind::sqlite, Kind::postgres),
-                         [](const auto& which) {
-                           return which.param == Kind::sqlite ? "Sqlite" : "Postgres";
-                         });
+                         testing::kind_name);
 
 }  // namespace
 }  // namespace pawl

@@ -4,8 +4,10 @@
 
 #include "src/adapters/postgres/migrate.hpp"
 #include "src/adapters/postgres/postgres_store.hpp"
-#include "src/adapters/postgres/reconciliation_store.hpp"
 #include "src/adapters/postgres/row.hpp"
+#include "src/adapters/postgres/sql_session.hpp"
+#include "src/adapters/sql/key_directory.hpp"
+#include "src/node/run_here.hpp"
 #include "tests/contract/store_contract.hpp"
 #include "tests/support/postgres_server.hpp"
 
@@ -83,9 +85,11 @@ class PostgresHarness final : public testing::StoreHarness {
   bool purge(const Record& row) override {
     postgres::Options options;
     options.allow_lossy_store = true;
-    const auto purged =
-        postgres::cases_in(url(), options)
-            ->purge(row.scope, row.key, guard_of(row), {"operator", "purge", "a test"});
+    const auto thread = std::make_shared<sql::SessionThread>(
+        std::make_unique<postgres::SqlSession>(url(), options));
+    sql::SqlKeyDirectory directory(thread);
+    const AuditEntry entry{"operator", "purge", "a test"};
+    const auto purged = run_here(directory.purge(row.scope, row.key, guard_of(row), entry));
     return purged && *purged;
   }
 

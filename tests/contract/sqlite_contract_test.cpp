@@ -2,10 +2,12 @@
 
 #include <filesystem>
 
+#include "src/adapters/sql/key_directory.hpp"
 #include "src/adapters/sqlite/codec.hpp"
 #include "src/adapters/sqlite/connection.hpp"
-#include "src/adapters/sqlite/reconciliation_store.hpp"
+#include "src/adapters/sqlite/sql_session.hpp"
 #include "src/adapters/sqlite/sqlite_store.hpp"
+#include "src/node/run_here.hpp"
 #include "tests/contract/store_contract.hpp"
 
 namespace pawl {
@@ -65,8 +67,11 @@ class SqliteHarness final : public testing::StoreHarness {
   }
 
   bool purge(const Record& row) override {
-    const auto purged = sqlite::cases_in(path())->purge(row.scope, row.key, guard_of(row),
-                                                        {"operator", "purge", "a test"});
+    const auto thread =
+        std::make_shared<sql::SessionThread>(std::make_unique<sqlite::SqlSession>(path()));
+    sql::SqlKeyDirectory directory(thread);
+    const AuditEntry entry{"operator", "purge", "a test"};
+    const auto purged = run_here(directory.purge(row.scope, row.key, guard_of(row), entry));
     return purged && *purged;
   }
 

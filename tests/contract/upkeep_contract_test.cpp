@@ -1,14 +1,7 @@
 // The store as a whole, on both stores: one contract.
 #include <gmock/gmock.h>
 
-#include <atomic>
-
-#include "src/adapters/postgres/migrate.hpp"
-#include "src/adapters/postgres/postgres_store.hpp"
-#include "src/adapters/postgres/reconciliation_store.hpp"
-#include "src/adapters/sqlite/reconciliation_store.hpp"
-#include "src/adapters/sqlite/test_support.hpp"
-#include "tests/support/postgres_server.hpp"
+#include "tests/contract/sql_node.hpp"
 
 namespace pawl {
 namespace {
@@ -17,34 +10,11 @@ using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::Pair;
 
-enum class Kind { sqlite, postgres };
+using testing::Kind;
+using testing::server;
 
-testing::PostgresServer& server() {
-  static testing::PostgresServer instance({.fsync = false, .configuration = {}});
-  return instance;
-}
-
-class UpkeepContract : public ::testing::TestWithParam<Kind> {
+class UpkeepContract : public testing::OnBothStores {
  protected:
-  UpkeepContract() {
-    static std::atomic<int> count = 0;
-    if (GetParam() == Kind::sqlite) {
-      store_ = sqlite::opened(directory_.file());
-      upkeep_ = sqlite::upkeep_in(directory_.file());
-      return;
-    }
-    database_ = "upkeep_" + std::to_string(++count);
-    server().create_database(database_);
-    const auto status = postgres::migrate(server().url(database_));
-    if (!status) throw std::runtime_error(status.error());
-    postgres::Options options;
-    options.allow_lossy_store = true;
-    auto store = postgres::PostgresStore::open(server().url(database_), options);
-    if (!store) throw std::runtime_error(store.error());
-    store_ = std::move(*store);
-    upkeep_ = postgres::upkeep_in(server().url(database_), options);
-  }
-
   // `{t}` is that long before now, in the store's own way of writing a time.
   void execute(std::string sql, Duration before = 0s) {
     const std::string now = std::to_string((now_ - before).time_since_epoch().count());
@@ -100,8 +70,8 @@ class UpkeepContract : public ::testing::TestWithParam<Kind> {
     if (!written || !written->mine) throw std::runtime_error("not inserted");
   }
   StoreOverview overview() {
-    const auto found = upkeep_->overview();
-    if (!found) throw std::runtime_error(found.error());
+    const auto found = run_here(upkeep_->overview());
+    if (!found) throw std::runtime_error(upkeep_->trouble());
     return *found;
   }
   [[nodiscard]] TrailBefore all_before(Duration before) const {
@@ -109,10 +79,8 @@ class UpkeepContract : public ::testing::TestWithParam<Kind> {
   }
 
   const Instant now_ = std::chrono::floor<Duration>(std::chrono::system_clock::now());
-  sqlite::TempDir directory_;
-  std::string database_;
-  std::unique_ptr<Store> store_;
-  std::unique_ptr<Upkeep> upkeep_;
+  const std::unique_ptr<testing::SqlNode> node_ = connect();
+  Upkeep* const upkeep_ = &node_->upkeep;
 };
 
 TEST_P(UpkeepContract, WhatOutlivesItsRecordGoesWhenItsOwnTimeIsOver) {
@@ -121,9 +89,9 @@ TEST_P(UpkeepContract, WhatOutlivesItsRecordGoesWhenItsOwnTimeIsOver) {
   add_message("03", "unknown", "gone-key-00000003");
   add_evidence("gone-key-00000001", 10h);
   add_audit("gone-key-00000001", 10h);
-  EXPECT_EQ(upkeep_->reap(all_before(11h)).value(), 0U) << "not yet";
-  EXPECT_EQ(upkeep_->reap(all_before(9h)).value(), 3U);
-  EXPECT_EQ(upkeep_->reap(all_before(9h)).value(), 0U);
+  EXPECT_EQ(run_here(upkeep_->reap(all_before(11h))).value(), 0U) << "not yet";
+  EXPECT_EQ(run_here(upkeep_->reap(all_before(9h))).value(), 3U);
+  EXPECT_EQ(run_here(upkeep_->reap(all_before(9h))).value(), 0U);
   const StoreOverview left = overview();
   EXPECT_THAT(left.outbox, ElementsAre(Pair("pending", 1), Pair("unknown", 1)));
   EXPECT_EQ(left.evidence, 0U);
@@ -134,20 +102,20 @@ TEST_P(UpkeepContract, EachHasARetentionOfItsOwn) {
   add_message("01", "done", "gone-key-00000001");
   add_evidence("gone-key-00000001", 10h);
   add_audit("gone-key-00000001", 10h);
-  EXPECT_EQ(upkeep_->reap({now_ - 9h, now_ - 11h, now_ - 11h}).value(), 1U);
-  EXPECT_EQ(upkeep_->reap({now_ - 11h, now_ - 9h, now_ - 11h}).value(), 1U);
-  EXPECT_EQ(upkeep_->reap({now_ - 11h, now_ - 11h, now_ - 9h}).value(), 1U);
+  EXPECT_EQ(run_here(upkeep_->reap({now_ - 9h, now_ - 11h, now_ - 11h})).value(), 1U);
+  EXPECT_EQ(run_here(upkeep_->reap({now_ - 11h, now_ - 9h, now_ - 11h})).value(), 1U);
+  EXPECT_EQ(run_here(upkeep_->reap({now_ - 11h, now_ - 11h, now_ - 9h})).value(), 1U);
 }
 
 TEST_P(UpkeepContract, PoliciesAreToldOnceEach) {
-  EXPECT_TRUE(upkeep_->stored_policies().value().empty());
+  EXPECT_TRUE(run_here(upkeep_->stored_policies()).value().empty());
   for (const char* key : {"policy-key-00001", "policy-key-00002", "policy-key-00003"}) {
     Record row = testing::an_in_progress_record(key);
     if (row.key.text == "policy-key-00003") row.policy.retention = 720h;
     insert(*store_, row);
   }
   std::vector<Duration> retentions;
-  const std::vector<std::string> policies = upkeep_->stored_policies().value();
+  const std::vector<std::string> policies = run_here(upkeep_->stored_policies()).value();
   for (const std::string& text : policies) {
     retentions.push_back(decode_policy(text).value().retention);
   }
@@ -161,7 +129,7 @@ TEST_P(UpkeepContract, WhatBelongsToARecordInDoubtStays) {
   add_evidence(doubted.key.text, 10h);
   add_message("01", "done", doubted.key.text);
   insert(*store_, testing::in_state(doubted, Status::unknown, now_));
-  EXPECT_EQ(upkeep_->reap(all_before(9h)).value(), 0U);
+  EXPECT_EQ(run_here(upkeep_->reap(all_before(9h))).value(), 0U);
 }
 
 TEST_P(UpkeepContract, AMessageIsKeptForAsLongAsItsRecord) {
@@ -170,9 +138,9 @@ TEST_P(UpkeepContract, AMessageIsKeptForAsLongAsItsRecord) {
   add_message("01", "done", row.key.text);
   const Record done = testing::in_state(row, Status::completed, now_);
   insert(*store_, done);
-  EXPECT_EQ(upkeep_->reap(all_before(9h)).value(), 0U);
+  EXPECT_EQ(run_here(upkeep_->reap(all_before(9h))).value(), 0U);
   EXPECT_TRUE(sqlite::wait_for(store_->erase({{done.scope, done.key, guard_of(done)}})));
-  EXPECT_EQ(upkeep_->reap(all_before(9h)).value(), 1U);
+  EXPECT_EQ(run_here(upkeep_->reap(all_before(9h))).value(), 1U);
 }
 
 TEST_P(UpkeepContract, APageIsBounded) {
@@ -193,22 +161,22 @@ TEST_P(UpkeepContract, APageIsBounded) {
             many,
         10h);
   }
-  EXPECT_EQ(upkeep_->reap(all_before(9h)).value(), 500U);
-  EXPECT_EQ(upkeep_->reap(all_before(9h)).value(), 250U);
-  EXPECT_EQ(upkeep_->reap(all_before(9h)).value(), 0U);
+  EXPECT_EQ(run_here(upkeep_->reap(all_before(9h))).value(), 500U);
+  EXPECT_EQ(run_here(upkeep_->reap(all_before(9h))).value(), 250U);
+  EXPECT_EQ(run_here(upkeep_->reap(all_before(9h))).value(), 0U);
 }
 
 TEST_P(UpkeepContract, AFactIsDeclaredWithItsAuditEntryAndANewPurgeEpoch) {
-  EXPECT_EQ(upkeep_->fact("restored").value(), std::nullopt);
+  EXPECT_EQ(run_here(upkeep_->fact("restored")).value(), std::nullopt);
   const std::int64_t before = overview().purge_epoch;
   const AuditEntry audit{"operator ann", "store-restored", "disk lost"};
-  ASSERT_TRUE(upkeep_->declare("restored", "one", audit));
-  EXPECT_EQ(upkeep_->fact("restored").value(), "one");
+  ASSERT_TRUE(run_here(upkeep_->declare("restored", "one", audit)));
+  EXPECT_EQ(run_here(upkeep_->fact("restored")).value(), "one");
   const StoreOverview then = overview();
   EXPECT_GT(then.purge_epoch, before);
   EXPECT_EQ(then.audit, 1U);
-  ASSERT_TRUE(upkeep_->declare("restored", "two", audit));
-  EXPECT_EQ(upkeep_->fact("restored").value(), "two");
+  ASSERT_TRUE(run_here(upkeep_->declare("restored", "two", audit)));
+  EXPECT_EQ(run_here(upkeep_->fact("restored")).value(), "two");
   EXPECT_GT(overview().purge_epoch, then.purge_epoch);
   EXPECT_GT(then.purge_epoch, now_.time_since_epoch().count() - Duration(1h).count())
       << "of the clock: higher than any that a store has used before it was put back";
@@ -226,7 +194,7 @@ TEST_P(UpkeepContract, GoesThroughAllKeysPageByPage) {
   KeyPage page;
   int pages = 0;
   while (!page.is_last && pages < 100) {
-    page = upkeep_->unsettled(page.last_scope, page.last_key, 4).value();
+    page = run_here(upkeep_->unsettled(page.last_scope, page.last_key, 4)).value();
     for (const auto& [scope, key] : page.keys) found.push_back(key.text);
     ++pages;
   }
@@ -241,15 +209,49 @@ TEST_P(UpkeepContract, GoesThroughAllKeysPageByPage) {
 TEST_P(UpkeepContract, MessagesOfABackupMayHaveBeenSent) {
   add_message("01", "pending", "key-of-a-message");
   add_message("02", "done", "key-of-a-message");
-  EXPECT_EQ(upkeep_->doubt_messages().value(), 1U);
-  EXPECT_EQ(upkeep_->doubt_messages().value(), 0U);
+  EXPECT_EQ(run_here(upkeep_->doubt_messages()).value(), 1U);
+  EXPECT_EQ(run_here(upkeep_->doubt_messages()).value(), 0U);
+}
+
+TEST_P(UpkeepContract, AFactIsReplacedOnlyWhereItIsWhatWasExpected) {
+  EXPECT_FALSE(run_here(upkeep_->replace_fact("a-fact", "one", "two")).value());
+  EXPECT_TRUE(run_here(upkeep_->replace_fact("a-fact", std::nullopt, "one")).value());
+  EXPECT_FALSE(run_here(upkeep_->replace_fact("a-fact", std::nullopt, "two")).value());
+  EXPECT_FALSE(run_here(upkeep_->replace_fact("a-fact", "two", "three")).value());
+  EXPECT_TRUE(run_here(upkeep_->replace_fact("a-fact", "one", "two")).value());
+  EXPECT_EQ(run_here(upkeep_->fact("a-fact")).value(), "two");
+}
+
+TEST_P(UpkeepContract, KeysAreCountedUpToALimitAndShownWithTheirTargets) {
+  for (int i = 0; i < 5; ++i) {
+    Record row = testing::an_in_progress_record("counted-key-000" + std::to_string(i));
+    row.path = "/path/" + std::to_string(i);
+    insert(*store_, row);
+  }
+  const auto exact = run_here(upkeep_->count_keys(5)).value();
+  EXPECT_EQ(exact.number, 5);
+  EXPECT_TRUE(exact.exact);
+  const auto guessed = run_here(upkeep_->count_keys(3)).value();
+  EXPECT_GE(guessed.number, 4);
+  EXPECT_FALSE(guessed.exact);
+  std::vector<std::string> paths;
+  Scope scope;
+  Key key;
+  for (std::size_t found = 2; found == 2;) {
+    const auto page = run_here(upkeep_->targets_after(scope, key, 2)).value();
+    found = page.size();
+    for (const Upkeep::KeyTarget& target : page) {
+      paths.push_back(target.path);
+      EXPECT_EQ(target.method, "POST");
+      scope = target.scope;
+      key = target.key;
+    }
+  }
+  EXPECT_THAT(paths, ElementsAre("/path/0", "/path/1", "/path/2", "/path/3", "/path/4"));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, UpkeepContract, ::testing::Values(Kind::sqlite, Kind::postgres),
-                         [](const auto& of) {
-                           return of.param == Kind::sqlite ? std::string("Sqlite")
-                                                           : std::string("Postgres");
-                         });
+                         testing::kind_name);
 
 }  // namespace
 }  // namespace pawl

@@ -42,8 +42,8 @@ std::vector<OutboxRow> sorted(std::vector<OutboxRow> rows) {
 
 void MemoryOutboxStore::enqueue(OutboxRow row) {
   const std::lock_guard lock(mutex_);
-  row.created_at = clock_();
-  row.next_attempt_at = row.created_at;
+  if (row.created_at == Instant{}) row.created_at = clock_();
+  if (row.next_attempt_at == Instant{}) row.next_attempt_at = row.created_at;
   std::string id = row.id;
   PAWL_CHECK(rows_.try_emplace(std::move(id), std::move(row)).second);
 }

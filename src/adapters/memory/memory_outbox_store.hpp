@@ -25,7 +25,8 @@ class MemoryOutboxStore final : public OutboxStore {
                                     Transition transition) override;
   [[nodiscard]] std::string trouble() const override { return "the store is unavailable"; }
 
-  // As a service does it in a transaction of its own: due at once. Its id is new.
+  // As a service does it in a transaction of its own: now, and due at once, where the row does not
+  // say otherwise. Its id is new.
   void enqueue(OutboxRow row);
 
   struct Audit {

@@ -91,7 +91,66 @@ Result results(PGconn* connection, int sent, Until until) {
   return last;
 }
 
+// Parsed once, as the statement without a name: nothing stays behind in the server's session.
+bool send_each(PGconn* connection, const char* sql, const std::vector<TextValues>& each) {
+  if (PQenterPipelineMode(connection) != 1) return false;
+  if (PQsendPrepare(connection, "", sql, 0, nullptr) != 1) return false;
+  for (const TextValues& values : each) {
+    const int count = static_cast<int>(values.size());
+    if (PQsendQueryPrepared(connection, "", count, values.data(), nullptr, nullptr, 0) != 1) {
+      return false;
+    }
+  }
+  return PQpipelineSync(connection) == 1;
+}
+
+// The result of the next statement, and the end of its results.
+Result next_result(PGconn* connection, Until until) {
+  if (!exchange(connection, until)) return {nullptr, PQclear};
+  Result result(PQgetResult(connection), PQclear);
+  if (!result || PQresultStatus(result.get()) == PGRES_PIPELINE_SYNC) return result;
+  if (!exchange(connection, until)) return {nullptr, PQclear};
+  const Result end(PQgetResult(connection), PQclear);
+  return end ? Result(nullptr, PQclear) : std::move(result);
+}
+
+bool has_failed(const PGresult* result) {
+  const ExecStatusType status = PQresultStatus(result);
+  return status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK;
+}
+
+std::optional<std::vector<Result>> results_of_each(PGconn* connection, Until until) {
+  std::vector<Result> all;
+  bool prepared = false;
+  bool failed = false;
+  for (;;) {
+    Result next = next_result(connection, until);
+    if (!next) return std::nullopt;
+    if (PQresultStatus(next.get()) == PGRES_PIPELINE_SYNC) break;
+    // After the first that failed the others are only named.
+    const bool wanted = !failed && (prepared || has_failed(next.get()));
+    prepared = true;
+    failed = failed || has_failed(next.get());
+    if (wanted) all.push_back(std::move(next));
+  }
+  if (PQexitPipelineMode(connection) != 1 || PQstatus(connection) != CONNECTION_OK) {
+    return std::nullopt;
+  }
+  return all;
+}
+
 }  // namespace
+
+std::optional<std::vector<Result>> ask_each(PGconn* connection, const char* sql,
+                                            const std::vector<TextValues>& each, Until until) {
+  const Nonblocking mode(connection);
+  std::optional<std::vector<Result>> all;
+  if (discard(connection, until) && send_each(connection, sql, each)) {
+    all = results_of_each(connection, until);
+  }
+  if (!all) static_cast<void>(gone(connection));
+  return all;
+}
 
 Result ask(PGconn* connection, const char* sql, Until until) {
   const Nonblocking mode(connection);

@@ -6,8 +6,10 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace pawl::postgres {
 
@@ -31,6 +33,13 @@ Result ask(PGconn* connection, const char* sql, Until until);
 
 // As PQexecParams: one statement.
 Result ask(PGconn* connection, const char* sql, const Values& values, Until until);
+
+// The same statement for each row of values, text in and text out, in one round trip (libpq's
+// pipeline mode): all or none of them where no transaction is open. The results are those of the
+// rows, in their order, up to the first that failed; nothing: as above.
+using TextValues = std::vector<const char*>;
+std::optional<std::vector<Result>> ask_each(PGconn* connection, const char* sql,
+                                            const std::vector<TextValues>& each, Until until);
 
 // Why there was no answer.
 std::string silence(const PGconn* connection, Until until);

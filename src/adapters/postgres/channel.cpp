@@ -27,11 +27,10 @@ bool run(PGconn* connection, const char* sql, Until until) {
 
 }  // namespace
 
-Channel::Channel(std::string url, Options options, std::string name,
-                 std::function<void(std::string_view)> heard)
+Channel::Channel(std::string url, Options options, std::vector<std::string> names, Heard heard)
     : url_(std::move(url)),
       options_(options),
-      name_(std::move(name)),
+      names_(std::move(names)),
       heard_(std::move(heard)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       thread_([this] { loop(); }) {
@@ -49,11 +48,11 @@ Channel::~Channel() {
   ::close(wake_);
 }
 
-void Channel::say(std::string word) {
+void Channel::say(std::string channel, std::string word) {
   {
     const std::lock_guard lock(mutex_);
     if (words_.size() >= words_max) return;
-    words_.push_back(std::move(word));
+    words_.push_back({std::move(channel), std::move(word)});
   }
   ::eventfd_write(wake_, 1);
 }
@@ -96,8 +95,8 @@ bool Channel::converse() {
   PGconn* connection = established->connection.get();
   if (!take_socket(PQsocket(connection))) return true;
   // A hint need not survive a crash: no commit of one waits for a disk.
-  bool sound = run(connection, "SET synchronous_commit = off", by_then()) &&
-               run(connection, ("LISTEN " + name_).c_str(), by_then());
+  bool sound =
+      run(connection, "SET synchronous_commit = off", by_then()) && listen_to_all(connection);
   while (sound && !stopping()) {
     speak(connection);
     listen(connection);  // afterwards: what arrived with the answer is read from no socket again
@@ -109,39 +108,53 @@ bool Channel::converse() {
   return true;
 }
 
+bool Channel::listen_to_all(PGconn* connection) {
+  for (const std::string& name : names_) {
+    if (!run(connection, ("LISTEN " + name).c_str(), by_then())) return false;
+  }
+  return true;
+}
+
 Until Channel::by_then() const {
   return std::chrono::steady_clock::now() + options_.operation_timeout;
 }
 
 void Channel::speak(PGconn* connection) {
-  std::vector<std::string> words;
+  std::vector<Word> words;
   {
     const std::lock_guard lock(mutex_);
     words.swap(words_);
   }
   if (words.empty()) return;
-  ArrayBuilder array(type::text_array);
-  for (const std::string& word : words) array.text(word);
-  const Parameter parameter = std::move(array).finish();
-  const char* value = parameter.bytes.data();
-  const int length = static_cast<int>(parameter.bytes.size());
-  const int binary = 1;
-  const Oid type = parameter.type;
-  const std::string sql = "SELECT pg_notify('" + name_ + "', word) FROM unnest($1::text[]) AS word";
-  const Values given{.count = 1,
-                     .types = &type,
-                     .values = &value,
-                     .lengths = &length,
-                     .formats = &binary,
-                     .result_format = binary};
-  const Result result = ask(connection, sql.c_str(), given, by_then());
+  ArrayBuilder channels(type::text_array);
+  ArrayBuilder texts(type::text_array);
+  for (const Word& word : words) {
+    channels.text(word.channel);
+    texts.text(word.text);
+  }
+  const std::array parameters{std::move(channels).finish(), std::move(texts).finish()};
+  const std::array<const char*, 2> values{parameters[0].bytes.data(), parameters[1].bytes.data()};
+  const std::array lengths{static_cast<int>(parameters[0].bytes.size()),
+                           static_cast<int>(parameters[1].bytes.size())};
+  const std::array formats{1, 1};  // binary
+  const std::array<Oid, 2> types{parameters[0].type, parameters[1].type};
+  const Values given{.count = 2,
+                     .types = types.data(),
+                     .values = values.data(),
+                     .lengths = lengths.data(),
+                     .formats = formats.data(),
+                     .result_format = 1};
+  const Result result = ask(connection,
+                            "SELECT pg_notify(channel, word)"
+                            " FROM unnest($1::text[], $2::text[]) AS said(channel, word)",
+                            given, by_then());
 }
 
 void Channel::listen(PGconn* connection) {
   for (;;) {
     const std::unique_ptr<PGnotify, decltype(&PQfreemem)> said(PQnotifies(connection), PQfreemem);
     if (!said) return;
-    if (said->be_pid != PQbackendPID(connection)) heard_(said->extra);
+    if (said->be_pid != PQbackendPID(connection)) heard_(said->relname, said->extra);
   }
 }
 

@@ -10,9 +10,11 @@
 #include <boost/asio/io_context.hpp>
 #include <fstream>
 
-#include "src/adapters/postgres/observation_store.hpp"
 #include "src/adapters/postgres/pg_fixture.hpp"
 #include "src/adapters/postgres/planted_fixture.hpp"
+#include "src/adapters/postgres/sql_session.hpp"
+#include "src/adapters/sql/observation_store.hpp"
+#include "src/adapters/sql/upkeep.hpp"
 
 namespace pawl::postgres {
 namespace {
@@ -114,8 +116,18 @@ TEST(Pooler, NothingPlantedRunsAsTheGateway) {
   for (const auto& written : testing::run(store->insert_or_read(rows))) EXPECT_TRUE(written->mine);
   const PassQuery query{.now = wall_clock() + std::chrono::hours(1), .rows_max = 500};
   EXPECT_EQ(testing::run(store->lapsed(query))->size(), 2u);
-  PostgresObservationStore observations(pooler.url(database), patient());
-  EXPECT_TRUE(observations.summary(std::chrono::hours(1)).has_value());
+  const auto thread = std::make_shared<sql::SessionThread>(
+      std::make_unique<SqlSession>(pooler.url(database), patient()));
+  sql::SqlObservationStore observations(thread);
+  EXPECT_TRUE(testing::run(observations.summary(std::chrono::hours(1))).has_value());
+  const std::vector<ObservedKey> keys{{"caller:a", "01"}, {"caller:a", "02"}};
+  const auto nothing = [](const ObservationStore::Found&, Instant) { return ObservationUpdate{}; };
+  EXPECT_TRUE(testing::run(observations.apply(keys, nothing)).has_value());
+  sql::SqlUpkeep upkeep(thread);
+  EXPECT_TRUE(testing::run(upkeep.replace_fact("a-fact", std::nullopt, "x")).value());
+  // The statement that was repeated for each row is nobody's afterwards.
+  Sql after(pooler.url(database));
+  EXPECT_EQ(after("SELECT count(*) FROM pg_catalog.pg_prepared_statements"), "0");
   EXPECT_EQ(caught_in(server, database), "");
 }
 

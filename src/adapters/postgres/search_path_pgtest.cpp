@@ -1,10 +1,12 @@
 // Somebody who may create functions in the database plants some that fit better than the server's
 // own. None of them may ever run as us.
-#include "src/adapters/postgres/inventory.hpp"
-#include "src/adapters/postgres/observation_store.hpp"
 #include "src/adapters/postgres/pg_fixture.hpp"
 #include "src/adapters/postgres/planted_fixture.hpp"
-#include "src/adapters/postgres/reconciliation_store.hpp"
+#include "src/adapters/postgres/sql_session.hpp"
+#include "src/adapters/sql/observation_store.hpp"
+#include "src/adapters/sql/outbox_store.hpp"
+#include "src/adapters/sql/reconciliation_store.hpp"
+#include "src/adapters/sql/upkeep.hpp"
 
 namespace pawl::postgres {
 namespace {
@@ -18,6 +20,9 @@ class SearchPath : public ::testing::Test {
     plant(shared_server(), database_);
   }
 
+  [[nodiscard]] std::shared_ptr<sql::SessionThread> session() const {
+    return std::make_shared<sql::SessionThread>(std::make_unique<SqlSession>(url_, patient()));
+  }
   [[nodiscard]] std::string caught() const { return caught_in(shared_server(), database_); }
 
   const std::string database_;
@@ -53,10 +58,14 @@ TEST_F(SearchPath, NothingPlantedRunsInASessionOfOurs) {
       "INSERT INTO pawl.observed_counts VALUES ('s', (extract(epoch FROM now()) * 1000000)::bigint,"
       " 'route', 'created', 1, 0, 1, 'key')",
       database_);
-  PostgresObservationStore observations(url_, patient());
-  EXPECT_EQ(observations.summary(std::chrono::hours(1))->tallies.size(), 1u);
-  const auto cases = cases_in(url_, patient());
-  static_cast<void>(cases->in_doubt("", "", wall_clock(), 10));
+  const auto thread = session();
+  sql::SqlObservationStore observations(thread);
+  EXPECT_EQ(run(observations.summary(std::chrono::hours(1)))->tallies.size(), 1u);
+  sql::SqlReconciliationStore cases(thread);
+  EXPECT_TRUE(run(cases.undetermined("", "", wall_clock(), 10)));
+  EXPECT_TRUE(run(cases.reap(wall_clock())));
+  sql::SqlOutboxStore outbox(thread);
+  EXPECT_TRUE(run(outbox.count()));
   EXPECT_EQ(caught(), "");
 }
 
@@ -75,11 +84,12 @@ TEST_F(SearchPath, NothingPlantedRunsWhenTheStoreIsCounted) {
   shared_server().query("ALTER DATABASE " + database_ + " SET search_path = public, pg_catalog");
   const auto store = open_store(url_);
   ASSERT_TRUE(run(store->insert_or_read({held("planted-key-0001")}))[0]->mine);
-  EXPECT_EQ(count_keys(url_, 0)->exact, false);
-  EXPECT_TRUE(replace_fact(url_, "a-fact", std::nullopt, "x").value());
-  EXPECT_EQ(find_fact(url_, "a-fact").value(), "x");
-  EXPECT_TRUE(seconds_now(url_).has_value());
-  EXPECT_TRUE(each_key(url_, [](auto, auto, auto) { return true; }).has_value());
+  sql::SqlUpkeep upkeep(session());
+  EXPECT_EQ(run(upkeep.count_keys(0))->exact, false);
+  EXPECT_TRUE(run(upkeep.replace_fact("a-fact", std::nullopt, "x")).value());
+  EXPECT_EQ(run(upkeep.fact("a-fact")).value(), "x");
+  EXPECT_TRUE(run(upkeep.overview()).has_value());
+  EXPECT_EQ(run(upkeep.targets_after({}, {}, 10))->size(), 1u);
   EXPECT_EQ(caught(), "");
 }
 

@@ -4,8 +4,8 @@
 
 #include <future>
 
-#include "src/adapters/postgres/blocking.hpp"
 #include "src/adapters/postgres/pg_fixture.hpp"
+#include "src/adapters/postgres/sql_session.hpp"
 
 namespace pawl::postgres {
 namespace {
@@ -103,29 +103,44 @@ TEST_F(Standby, LocalCommitsAreRaisedSoThatTheyWait) {
   }
 }
 
-TEST_F(Standby, ABlockingSessionsCommitIsNotTakenForDurable) {
+TEST_F(Standby, ASqlSessionsCommitIsNotTakenForDurable) {
   require("");
   server_.query("ALTER ROLE postgres SET synchronous_commit = local");
   require("missing");
-  BlockingSession session(url_, patient());
-  auto call = std::async(std::launch::async, [&]() -> std::string {
-    if (const auto begun = session.begin(); !begun) return "begin: " + begun.error();
-    const auto wrote = session.run("INSERT INTO pawl.facts VALUES ('a', 'b')");
-    if (!wrote) return "insert: " + wrote.error();
-    const auto committed = session.commit();
-    return committed ? "committed" : committed.error();
+  SqlSession session(url_, patient());
+  ASSERT_TRUE(session.run("SELECT 1", {}));
+  using Outcome = sql::Result<Done>;
+  auto call = std::async(std::launch::async, [&]() -> Outcome {
+    if (const auto begun = session.begin(sql::Durability::durable); !begun) return begun;
+    const auto wrote = session.run("INSERT INTO pawl.facts VALUES ('a', 'b')", {});
+    if (!wrote) return Unexpected{wrote.error()};
+    return session.commit();
   });
   ASSERT_TRUE(waits(call));
   cancel();
-  EXPECT_THAT(call.get(), HasSubstr("may be lost in a failover"));
+  const Outcome committed = call.get();
+  ASSERT_FALSE(committed);
+  EXPECT_THAT(committed.error().text, HasSubstr("may be lost in a failover"));
+  EXPECT_EQ(committed.error().kind, StoreError::in_doubt);
 
-  auto alone = std::async(std::launch::async, [&]() -> std::string {
-    const auto wrote = session.run("INSERT INTO pawl.facts VALUES ('c', 'd')");
-    return wrote ? "committed" : wrote.error();
+  auto alone = std::async(std::launch::async, [&] {
+    return session.run("INSERT INTO pawl.facts VALUES ('c', 'd')", {});
   });
   ASSERT_TRUE(waits(alone));
   cancel();
-  EXPECT_THAT(alone.get(), HasSubstr("may be lost in a failover"));
+  const auto wrote = alone.get();
+  ASSERT_FALSE(wrote);
+  EXPECT_THAT(wrote.error().text, HasSubstr("may be lost in a failover"));
+  EXPECT_EQ(wrote.error().kind, StoreError::in_doubt);
+
+  auto each = std::async(std::launch::async, [&] {
+    return session.run_each("INSERT INTO pawl.facts VALUES ($1, 'x')", {{"e"}, {"f"}});
+  });
+  ASSERT_TRUE(waits(each));
+  cancel();
+  const auto wrote_each = each.get();
+  ASSERT_FALSE(wrote_each);
+  EXPECT_EQ(wrote_each.error().kind, StoreError::in_doubt);
 }
 
 TEST(Durability, EveryConnectionIsAskedNotOnlyTheFirst) {

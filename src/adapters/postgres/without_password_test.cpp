@@ -5,12 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/adapters/postgres/blocking.hpp"
 #include "src/adapters/postgres/grants.hpp"
 #include "src/adapters/postgres/migrate.hpp"
-#include "src/adapters/postgres/observation_store.hpp"
 #include "src/adapters/postgres/postgres_store.hpp"
-#include "src/adapters/postgres/store_metadata.hpp"
+#include "src/adapters/postgres/sql_session.hpp"
+#include "src/adapters/sql/observation_store.hpp"
+#include "src/adapters/sql/upkeep.hpp"
+#include "testing/run.hpp"
 
 namespace pawl::postgres {
 namespace {
@@ -42,20 +43,23 @@ std::vector<std::string> said_of(const std::string& url) {
   options.connect_timeout = std::chrono::seconds(3);
   const auto store = PostgresStore::open(url, options);
   if (!store) said.push_back(store.error());
-  BlockingSession session(url, options);
-  const auto ran = session.run("SELECT 1");
-  if (!ran) said.push_back(ran.error());
+  SqlSession session(url, options);
+  const auto ran = session.run("SELECT 1", {});
+  if (!ran) said.push_back(ran.error().text);
   const auto migrated = migrate(url);
   if (!migrated) said.push_back(migrated.error());
   const auto grants = grants_for(url, {.gateway = "gw", .service = {}});
   if (!grants) said.push_back(grants.error());
   const auto granted = apply_grants(url, {.gateway = "gw", .service = {}});
   if (!granted) said.push_back(granted.error());
-  const auto fact = recorded_fact(url, "name", "value");
-  if (!fact) said.push_back(fact.error());
-  PostgresObservationStore observations(url, options);
-  const auto now = observations.summary(std::chrono::hours(1));
-  if (!now) said.push_back(now.error());
+  const auto thread =
+      std::make_shared<sql::SessionThread>(std::make_unique<SqlSession>(url, options));
+  sql::SqlUpkeep upkeep(thread);
+  const auto fact = testing::run(upkeep.replace_fact("name", std::nullopt, "value"));
+  if (!fact) said.push_back(upkeep.trouble());
+  sql::SqlObservationStore observations(thread);
+  const auto now = testing::run(observations.summary(std::chrono::hours(1)));
+  if (!now) said.push_back(observations.trouble());
   return said;
 }
 

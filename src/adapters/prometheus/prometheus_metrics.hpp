@@ -14,6 +14,7 @@
 
 #include "pawl/types/metrics.hpp"
 #include "src/ports/gateway_metrics.hpp"
+#include "src/ports/maintenance_metrics.hpp"
 #include "src/ports/outbox_metrics.hpp"
 
 namespace pawl::prom {
@@ -30,7 +31,10 @@ struct Gauges {
   double log_dropped = 0;  // lines, since the start
 };
 
-class PrometheusMetrics final : public Metrics, public GatewayMetrics, public OutboxMetrics {
+class PrometheusMetrics final : public Metrics,
+                                public GatewayMetrics,
+                                public OutboxMetrics,
+                                public MaintenanceMetrics {
  public:
   // `routes`: every name a request can carry.
   explicit PrometheusMetrics(const std::vector<std::string>& routes);
@@ -66,9 +70,10 @@ class PrometheusMetrics final : public Metrics, public GatewayMetrics, public Ou
   void outbox_breaker(std::string_view destination, bool open) override;
 
   void store_took(std::string_view operation, Duration took);
-  void unknown_records(double count, double oldest_seconds);
-  void unreadable_records(double count);
-  void waiting_records(double count);  // for somebody to resume them, as far as a sweep looks
+  void unknown_records(double count, double oldest_seconds) override;
+  void unreadable_records(double count) override;
+  void waiting_records(
+      double count) override;  // for somebody to resume them, as far as a sweep looks
 
   // The text that GET /metrics answers.
   std::string text(const Gauges& now);

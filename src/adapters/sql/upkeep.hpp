@@ -2,32 +2,41 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
-#include "src/adapters/sql/reconciliation_store.hpp"
+#include "src/adapters/sql/session_thread.hpp"
 #include "src/ports/upkeep.hpp"
 
-namespace pawl::cases {
+namespace pawl::sql {
 
 class SqlUpkeep final : public Upkeep {
  public:
-  explicit SqlUpkeep(std::unique_ptr<Sql> sql) : sql_(std::move(sql)) {}
+  explicit SqlUpkeep(std::shared_ptr<SessionThread> thread) : port_(std::move(thread)) {}
 
-  Result<std::size_t> reap(const TrailBefore& before) override;
-  Result<std::optional<std::string>> fact(const std::string& name) override;
-  Result<Done> declare(const std::string& name, const std::string& value,
-                       const AuditEntry& audit) override;
-  Result<std::vector<std::string>> stored_policies() override;
-  Result<KeyPage> unsettled(const Scope& after_scope, const Key& after_key,
-                            std::size_t rows_max) override;
-  Result<std::size_t> doubt_messages() override;
-  Result<StoreOverview> overview() override;
-  void disconnect() override { sql_->disconnect(); }
+  Task<StoreResult<std::size_t>> reap(TrailBefore before) override;
+  Task<StoreResult<KeyPage>> unsettled(Scope after_scope, Key after_key,
+                                       std::size_t rows_max) override;
+  Task<StoreResult<std::size_t>> doubt_messages() override;
+
+  // store_facts.cpp
+  Task<StoreResult<std::optional<std::string>>> fact(std::string name) override;
+  Task<StoreResult<Done>> declare(std::string name, std::string value, AuditEntry audit) override;
+  Task<StoreResult<bool>> replace_fact(std::string name, std::optional<std::string> expected,
+                                       std::string value) override;
+
+  // inventory.cpp
+  Task<StoreResult<std::vector<std::string>>> stored_policies() override;
+  Task<StoreResult<StoreOverview>> overview() override;
+  Task<StoreResult<KeyCount>> count_keys(std::int64_t exact_max) override;
+  Task<StoreResult<std::vector<KeyTarget>>> targets_after(Scope scope, Key key,
+                                                          std::size_t rows_max) override;
+
+  [[nodiscard]] std::string trouble() const override { return port_.trouble(); }
 
  private:
-  Result<std::uint64_t> number(const std::string& sql);
-  Result<StoreOverview::Counts> by_status(const std::string& table);
-
-  std::unique_ptr<Sql> sql_;
+  SessionPort port_;
 };
 
-}  // namespace pawl::cases
+}  // namespace pawl::sql

@@ -1,6 +1,10 @@
 #include "src/adapters/sqlite/ledger_workspace.hpp"
 
+#include <functional>
+#include <mutex>
+
 #include "pawl/types/names.hpp"
+#include "src/adapters/resume/work_thread.hpp"
 #include "src/adapters/sqlite/database.hpp"
 
 namespace pawl::sqlite {
@@ -36,14 +40,20 @@ std::int64_t number_at(const Statement& statement, int column) {
 
 std::int64_t micros(Instant at) { return at.time_since_epoch().count(); }
 
-class Sheet final : public LedgerWorkspace {
+template <class T>
+using Result = Expected<T, std::string>;
+using Progress = LedgerWorkspace::Progress;
+using Match = LedgerWorkspace::Match;
+
+// The workspace for a thread that may wait.
+class Sheet {
  public:
   Sheet(std::string path, Opened opened) : path_(std::move(path)), opened_(std::move(opened)) {}
 
-  Result<Progress> begin(const LedgerRange& range) override;
-  Result<Done> add(const std::vector<TheirEntry>& page, const Progress& then) override;
-  Result<Done> add(const std::vector<OurEntry>& page, const Progress& then) override;
-  Result<LedgerCounts> read(const std::function<void(const Match&)>& each) override;
+  Result<Progress> begin(const LedgerRange& range);
+  Result<Done> add(const std::vector<TheirEntry>& page, const Progress& then);
+  Result<Done> add(const std::vector<OurEntry>& page, const Progress& then);
+  Result<LedgerCounts> read(const std::function<void(const Match&)>& each);
 
  private:
   Unexpected<std::string> failed() {
@@ -80,7 +90,7 @@ bool Sheet::save(const Progress& progress) {
   return write->run() == SQLITE_OK;
 }
 
-LedgerWorkspace::Result<LedgerWorkspace::Progress> Sheet::begin(const LedgerRange& range) {
+Result<Progress> Sheet::begin(const LedgerRange& range) {
   if (const std::optional<std::string> why = changed()) return Unexpected{*why};
   std::optional<Statement> find = statement(
       "SELECT source, since, until, cursor, theirs_done, scope, key, ours_done FROM sheet");
@@ -109,8 +119,7 @@ LedgerWorkspace::Result<LedgerWorkspace::Progress> Sheet::begin(const LedgerRang
   return progress;
 }
 
-LedgerWorkspace::Result<Done> Sheet::add(const std::vector<TheirEntry>& page,
-                                         const Progress& then) {
+Result<Done> Sheet::add(const std::vector<TheirEntry>& page, const Progress& then) {
   if (const std::optional<std::string> why = changed()) return Unexpected{*why};
   if (connection_.run("BEGIN IMMEDIATE") != SQLITE_OK) return failed();
   std::optional<Statement> insert = statement("INSERT INTO theirs VALUES (?1, ?2, ?3)");
@@ -125,7 +134,7 @@ LedgerWorkspace::Result<Done> Sheet::add(const std::vector<TheirEntry>& page,
   return Done{};
 }
 
-LedgerWorkspace::Result<Done> Sheet::add(const std::vector<OurEntry>& page, const Progress& then) {
+Result<Done> Sheet::add(const std::vector<OurEntry>& page, const Progress& then) {
   if (const std::optional<std::string> why = changed()) return Unexpected{*why};
   if (connection_.run("BEGIN IMMEDIATE") != SQLITE_OK) return failed();
   std::optional<Statement> insert =
@@ -146,7 +155,7 @@ LedgerWorkspace::Result<Done> Sheet::add(const std::vector<OurEntry>& page, cons
 }
 
 // Two sorted streams, side by side.
-LedgerWorkspace::Result<LedgerCounts> Sheet::read(const std::function<void(const Match&)>& each) {
+Result<LedgerCounts> Sheet::read(const std::function<void(const Match&)>& each) {
   if (const std::optional<std::string> why = changed()) return Unexpected{*why};
   std::optional<Statement> ours = statement(
       "SELECT subject, scope, key, status, code, created_at, facts FROM ours ORDER BY subject");
@@ -190,9 +199,51 @@ LedgerWorkspace::Result<LedgerCounts> Sheet::read(const std::function<void(const
   return counts;
 }
 
+// The same for coroutines: a thread of its own while it lives.
+class Workspace final : public LedgerWorkspace {
+ public:
+  Workspace(std::string path, Opened opened) : sheet_(std::move(path), std::move(opened)) {}
+
+  Task<StoreResult<Progress>> begin(LedgerRange range) override {
+    return run<Progress>([this, range = std::move(range)] { return sheet_.begin(range); });
+  }
+  Task<StoreResult<Done>> add(std::vector<TheirEntry> page, Progress then) override {
+    return run<Done>(
+        [this, page = std::move(page), then = std::move(then)] { return sheet_.add(page, then); });
+  }
+  Task<StoreResult<Done>> add(std::vector<OurEntry> page, Progress then) override {
+    return run<Done>(
+        [this, page = std::move(page), then = std::move(then)] { return sheet_.add(page, then); });
+  }
+  Task<StoreResult<LedgerCounts>> read(std::function<void(const Match&)> each) override {
+    return run<LedgerCounts>([this, each = std::move(each)] { return sheet_.read(each); });
+  }
+
+  [[nodiscard]] std::string trouble() const override {
+    const std::lock_guard lock(mutex_);
+    return trouble_;
+  }
+
+ private:
+  template <class T>
+  Task<StoreResult<T>> run(std::function<Result<T>()> work) {
+    Result<T> result = co_await thread_.run(std::move(work));
+    if (result) co_return std::move(*result);
+    const std::lock_guard lock(mutex_);
+    trouble_ = result.error();
+    co_return Unexpected{StoreError::unavailable};
+  }
+
+  Sheet sheet_;
+  mutable std::mutex mutex_;
+  std::string trouble_;         // under mutex_
+  waiting::WorkThread thread_;  // the last: it uses the sheet
+};
+
 }  // namespace
 
-Expected<std::unique_ptr<LedgerWorkspace>, std::string> open_sheet(const std::string& path) {
+Expected<std::unique_ptr<LedgerWorkspace>, std::string> open_ledger_workspace(
+    const std::string& path) {
   Expected<Connection, SqlError> connection = Connection::open(path, WhenMissing::create, {});
   if (!connection) return Unexpected{"\"" + path + "\": " + connection.error().text};
   const std::optional<std::int64_t> others = connection->number(
@@ -205,7 +256,7 @@ Expected<std::unique_ptr<LedgerWorkspace>, std::string> open_sheet(const std::st
   }
   const std::shared_ptr<StoreFile> file = path.empty() ? nullptr : StoreFile::at(path);
   Opened opened(std::move(*connection), file, file ? file->log() : std::nullopt);
-  return std::unique_ptr<LedgerWorkspace>(std::make_unique<Sheet>(path, std::move(opened)));
+  return std::unique_ptr<LedgerWorkspace>(std::make_unique<Workspace>(path, std::move(opened)));
 }
 
 }  // namespace pawl::sqlite

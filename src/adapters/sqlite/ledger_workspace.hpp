@@ -1,5 +1,5 @@
-// A ledger sheet in a SQLite file: nothing of either side is kept in memory, and sorting spills to
-// temporary files.
+// A ledger workspace in a SQLite file: nothing of either side is kept in memory, and sorting spills
+// to temporary files.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,8 @@
 namespace pawl::sqlite {
 
 // The file is made where there is none; nothing else may be in it. An empty path is a file without
-// a name, which is gone when the sheet is.
-Expected<std::unique_ptr<LedgerWorkspace>, std::string> open_sheet(const std::string& path);
+// a name, which is gone when the workspace is.
+Expected<std::unique_ptr<LedgerWorkspace>, std::string> open_ledger_workspace(
+    const std::string& path);
 
 }  // namespace pawl::sqlite

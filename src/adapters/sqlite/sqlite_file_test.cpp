@@ -4,11 +4,12 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "src/adapters/sql/observation_store.hpp"
+#include "src/adapters/sql/outbox_store.hpp"
+#include "src/adapters/sql/reconciliation_store.hpp"
+#include "src/adapters/sql/upkeep.hpp"
 #include "src/adapters/sqlite/ledger_workspace.hpp"
-#include "src/adapters/sqlite/observation_store.hpp"
-#include "src/adapters/sqlite/outbox_store.hpp"
-#include "src/adapters/sqlite/reconciliation_store.hpp"
-#include "src/adapters/sqlite/store_metadata.hpp"
+#include "src/adapters/sqlite/sql_session.hpp"
 #include "src/adapters/sqlite/test_support.hpp"
 
 namespace pawl::sqlite {
@@ -30,12 +31,16 @@ class SqliteFile : public ::testing::Test {
     ASSERT_EQ(std::system(command.c_str()), 0);
   }
 
-  static std::string nobody_wanted(const std::vector<ObservedKey>& keys, ObservationStore& in) {
+  std::shared_ptr<sql::SessionThread> session() {
+    return std::make_shared<sql::SessionThread>(std::make_unique<SqlSession>(directory_.file()));
+  }
+
+  static bool nobody_wanted(ObservationStore& in) {
     const ObservationStore::Transition transition = [](const ObservationStore::Found&, Instant) {
       return ObservationUpdate{};
     };
-    const Expected<Done, std::string> applied = in.apply(keys, transition);
-    return applied ? std::string() : applied.error();
+    const std::vector<ObservedKey> none;
+    return wait_for(in.apply(none, transition)).has_value();
   }
 
   TempDir directory_;
@@ -73,25 +78,57 @@ TEST_F(SqliteFile, WhatWasChangedStaysAnErrorUntilRestartEvenWhereTheOldFileCome
   EXPECT_EQ(told(insert(*store, record_)), "mine");
 }
 
+// On one session, and on one each: whoever is the first to ask.
 TEST_F(SqliteFile, CasesObservationsOutboxAndFactsNoticeItToo) {
   const auto store = opened(directory_.file());
-  const auto cases = cases_in(directory_.file());
-  SqliteObservationStore observations(directory_.file());
-  SqliteOutbox outbox(directory_.file());
-  const auto late_cases = cases_in(directory_.file());  // opens it after the change
-  ASSERT_TRUE(cases->count_dead());
-  ASSERT_EQ(nobody_wanted({}, observations), "");
-  ASSERT_TRUE(outbox.count());
-  ASSERT_TRUE(find_fact(directory_.file(), "store_id"));
-  back_up();
-  put_back();
-  const auto refused = HasSubstr("is another file than the one that this process has open");
-  EXPECT_THAT(cases->count_dead().error(), refused);
-  EXPECT_THAT(late_cases->count_dead().error(), refused);
-  EXPECT_THAT(nobody_wanted({}, observations), refused);
-  EXPECT_THAT(outbox.count().error(), refused);
-  EXPECT_THAT(find_fact(directory_.file(), "store_id").error(), refused);
-  EXPECT_THAT(record_fact(directory_.file(), "name", "value").error(), refused);
+  const auto shared = session();
+  for (const bool one : {true, false}) {
+    const auto next = [&] { return one ? shared : session(); };
+    sql::SqlReconciliationStore cases(next());
+    sql::SqlObservationStore observations(next());
+    sql::SqlOutboxStore outbox(next());
+    sql::SqlUpkeep upkeep(next());
+    sql::SqlReconciliationStore late_cases(session());  // opens it after the change
+    if (one) {
+      ASSERT_TRUE(wait_for(cases.count_dead()));
+      ASSERT_TRUE(nobody_wanted(observations));
+      ASSERT_TRUE(wait_for(outbox.count()));
+      ASSERT_TRUE(wait_for(upkeep.fact("store_id")));
+      back_up();
+      put_back();
+    }
+    const auto refused = HasSubstr("is another file than the one that this process has open");
+    EXPECT_FALSE(wait_for(cases.count_dead()));
+    EXPECT_THAT(cases.trouble(), refused);
+    EXPECT_FALSE(wait_for(late_cases.count_dead()));
+    EXPECT_THAT(late_cases.trouble(), refused);
+    EXPECT_FALSE(nobody_wanted(observations));
+    EXPECT_THAT(observations.trouble(), refused);
+    EXPECT_FALSE(wait_for(outbox.count()));
+    EXPECT_THAT(outbox.trouble(), refused);
+    EXPECT_FALSE(wait_for(upkeep.fact("store_id")));
+    EXPECT_THAT(upkeep.trouble(), refused);
+    EXPECT_FALSE(wait_for(upkeep.replace_fact("name", std::nullopt, "value")));
+    EXPECT_THAT(upkeep.trouble(), refused);
+  }
+}
+
+TEST_F(SqliteFile, ASessionIsRefusedWhereThereIsNoFileOrAnotherSchema) {
+  sql::SqlUpkeep none(session());
+  EXPECT_FALSE(wait_for(none.overview()));
+  EXPECT_THAT(none.trouble(), HasSubstr("there is no file"));
+  EXPECT_FALSE(std::filesystem::exists(directory_.file()));
+  const auto store = opened(directory_.file());
+  sql::SqlUpkeep upkeep(session());
+  ASSERT_TRUE(wait_for(upkeep.overview()));
+  execute(directory_.file(), "PRAGMA user_version = 99");
+  EXPECT_FALSE(wait_for(upkeep.overview()));
+  EXPECT_THAT(upkeep.trouble(), HasSubstr("was migrated to schema version 99"));
+  EXPECT_FALSE(wait_for(upkeep.replace_fact("name", std::nullopt, "value")));
+  execute(directory_.file(), "PRAGMA user_version = 1");
+  sql::SqlUpkeep old(session());
+  EXPECT_FALSE(wait_for(old.overview()));
+  EXPECT_THAT(old.trouble(), HasSubstr("pawl migrate --store sqlite:"));
 }
 
 TEST_F(SqliteFile, ALogThatWasTakenAwayOrReplacedIsAnErrorUntilRestart) {
@@ -120,7 +157,8 @@ TEST_F(SqliteFile, ABackupCopiedOverTheFileIsAnErrorUntilRestart) {
   EXPECT_EQ(told(insert(*store, rival)), "unavailable");
   EXPECT_FALSE(find(*store, record_));
   EXPECT_THAT(store->trouble().value_or(""), HasSubstr("was written over"));
-  EXPECT_FALSE(cases_in(directory_.file())->count_dead());
+  sql::SqlReconciliationStore cases(session());
+  EXPECT_FALSE(wait_for(cases.count_dead()));
 }
 
 // By this process or another: SQLite says so in the log's index.
@@ -128,7 +166,7 @@ TEST_F(SqliteFile, CheckpointsAreNoReasonToStop) {
   Options options;
   options.checkpoint_pages = 64;
   const auto store = opened(directory_.file(), options);
-  const auto cases = cases_in(directory_.file());
+  sql::SqlReconciliationStore cases(session());
   for (int i = 0; i < 300; ++i) {
     const Record next = testing::an_in_progress_record("row-" + std::to_string(i));
     ASSERT_EQ(told(insert(*store, next)), "mine") << store->trouble().value_or("");
@@ -136,7 +174,7 @@ TEST_F(SqliteFile, CheckpointsAreNoReasonToStop) {
       execute(directory_.file(),
               i % 40 == 0 ? "PRAGMA wal_checkpoint(TRUNCATE)" : "PRAGMA wal_checkpoint(PASSIVE)");
     }
-    ASSERT_TRUE(cases->count_dead());
+    ASSERT_TRUE(wait_for(cases.count_dead())) << cases.trouble();
     ASSERT_TRUE(find(*store, next));
   }
   execute(directory_.file(), "VACUUM");
@@ -163,16 +201,16 @@ TEST_F(SqliteFile, ClosingLeavesTheFilesThatWerePutThereAlone) {
             "of the file that was put there");
 }
 
-TEST_F(SqliteFile, ASheetThatWasReplacedIsNotGoneOnWith) {
+TEST_F(SqliteFile, AWorkspaceThatWasReplacedIsNotGoneOnWith) {
   const LedgerRange range{"provider", testing::some_time(), testing::some_time() + hours(1)};
-  const auto sheet = open_sheet(directory_.file("sheet"));
-  ASSERT_TRUE(sheet);
-  ASSERT_TRUE((*sheet)->begin(range));
-  { ASSERT_TRUE(open_sheet(directory_.file("other"))); }
+  const auto workspace = open_ledger_workspace(directory_.file("sheet"));
+  ASSERT_TRUE(workspace);
+  ASSERT_TRUE(wait_for((*workspace)->begin(range)));
+  { ASSERT_TRUE(open_ledger_workspace(directory_.file("other"))); }
   std::filesystem::rename(directory_.file("other"), directory_.file("sheet"));
-  const auto begun = (*sheet)->begin(range);
+  const auto begun = wait_for((*workspace)->begin(range));
   ASSERT_FALSE(begun);
-  EXPECT_THAT(begun.error(), HasSubstr("is another file"));
+  EXPECT_THAT((*workspace)->trouble(), HasSubstr("is another file"));
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 namespace pawl::sqlite {
-namespace {
 
 StoreError meaning_before_commit(int code) {
   return primary_code(code) == SQLITE_BUSY ? StoreError::contended : StoreError::unavailable;
@@ -22,6 +21,8 @@ StoreError meaning_of_commit(int code) {
     default: return StoreError::in_doubt;
   }
 }
+
+namespace {
 
 // Errors of the store rather than of one row: to try the neighbours one by one would be in vain.
 bool concerns_everyone(int code) {

@@ -16,6 +16,10 @@ struct Transacted {
   std::optional<std::string> trouble;  // why the store cannot be used; nothing if it can
 };
 
+// What an error means to whoever wrote: before the COMMIT, and of the COMMIT itself.
+StoreError meaning_before_commit(int code);
+StoreError meaning_of_commit(int code);
+
 // Applies all of them in one transaction where that works, and sets the error of each that failed.
 // A write that fails is left out and its neighbours are written without it.
 Transacted write_all(Session& session, std::span<Write* const> writes, Instant now);

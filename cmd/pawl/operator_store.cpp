@@ -1,0 +1,49 @@
+#include "cmd/pawl/operator_store.hpp"
+
+#include <filesystem>
+#include <iostream>
+
+#include "src/config/secrets.hpp"
+#include "src/config/tables.hpp"
+
+namespace pawl::cmd {
+
+Expected<std::unique_ptr<OperatorStore>, std::string> open_for_operator(const std::string& url) {
+  if (const std::string must = config::check_store(url); !must.empty()) {
+    return Unexpected{"--store: " + must};
+  }
+  if (const std::optional<std::string> path = sqlite_path(url)) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(*path, ignored)) {
+      return Unexpected{"there is no file \"" + *path + "\""};
+    }
+  }
+  OpenStoreOptions options;
+  options.allow_lossy_store = true;  // decided by whoever runs `pawl serve` on it
+  options.when_old = OpenStoreOptions::WhenOld::refuse;
+  options.create = false;
+  Expected<OpenStore, std::string> open = open_store(url, options);
+  if (!open) return Unexpected{open.error()};
+  auto store = std::make_unique<OperatorStore>();
+  store->open = std::move(*open);
+  store->engine.emplace(*store->open.store, store->clock, store->entropy, store->metrics);
+  return store;
+}
+
+Expected<std::unique_ptr<OperatorStore>, std::string> open_given(const std::string& store) {
+  const Expected<std::string, std::string> url = config::expand_store(store);
+  if (!url) return Unexpected{"--store: " + url.error()};
+  return open_for_operator(*url);
+}
+
+int failed(const char* command, const std::string& sentence, int code) {
+  std::cerr << command << ": " << sentence << '\n';
+  return code;
+}
+
+int failed(const char* command, const Refusal& refusal) {
+  const bool misused = refusal.kind == Refusal::Kind::malformed;
+  return failed(command, refusal.sentence, misused ? exit_usage : exit_failed);
+}
+
+}  // namespace pawl::cmd

@@ -1,0 +1,122 @@
+#include "src/gateway/http_sources.hpp"
+
+#include <algorithm>
+
+#include "src/config/source_asking.hpp"
+#include "src/config/sources.hpp"
+#include "src/core/scope_kind.hpp"
+#include "src/gateway/question.hpp"
+#include "src/reconcile/rules.hpp"
+
+namespace pawl::gateway {
+namespace {
+
+reconcile::Subject subject_of(const SourceQuestion& question) {
+  return {question.key.text, question.scope.text, question.resource_id, question.derived_key};
+}
+
+SourceReply reply_of(const reconcile::SourceAnswer& judgement, int status) {
+  SourceReply reply{SourceNeverSeen{}, "answered " + std::to_string(status)};
+  if (const auto* found = std::get_if<reconcile::Found>(&judgement)) {
+    reply.finding = SourceFound{found->response, found->happened};
+  } else if (const auto* still = std::get_if<reconcile::Still>(&judgement)) {
+    // What answers so has trouble of its own: it is silence, not knowledge.
+    if (status >= 500) {
+      reply.finding = SourceFailed{still->why};
+    } else {
+      reply.finding = SourceStill{still->why};
+    }
+  }
+  return reply;
+}
+
+}  // namespace
+
+HttpSource::HttpSource(const config::Source& source, http::Deadlines& deadlines)
+    : source_(source), pool_(address_of(source.address), deadlines) {}
+
+Expected<std::string, SourceFailed> HttpSource::target_for(const SourceQuestion& question) const {
+  if (reconcile::mentions(source_.target, "resource_id") && question.resource_id.empty()) {
+    const bool of_record = question.record != nullptr;
+    return Unexpected{SourceFailed{std::string("the source is asked by {resource_id}, and the ") +
+                                   (of_record ? "record has none" : "row has no provider id")}};
+  }
+  Expected<std::string, std::string> target =
+      reconcile::fill_url(source_.target, subject_of(question));
+  if (target) return std::move(*target);
+  return Unexpected{SourceFailed{"the source is not asked: " + target.error(), true}};
+}
+
+Task<SourceReply> HttpSource::ask(SourceQuestion question, BootTime deadline) {
+  Expected<std::string, SourceFailed> target = target_for(question);
+  if (!target) co_return SourceReply{target.error(), ""};
+  Question request(source_, std::move(*target), pool_.authority());
+  http::CallOptions options;
+  options.connect_timeout = source_.timeout;
+  http::UpstreamCall call(pool_, request, options);
+  AlwaysOpen gate;
+  const Record nothing;
+  const Record& about = question.record == nullptr ? nothing : *question.record;
+  const Outcome outcome = co_await call.send(about, gate, deadline);
+  if (const auto* none = std::get_if<NotSent>(&outcome)) {
+    co_return SourceReply{SourceFailed{"not asked: " + none->why}, ""};
+  }
+  if (const auto* lost = std::get_if<Lost>(&outcome)) {
+    co_return SourceReply{SourceFailed{"no answer: " + lost->why}, ""};
+  }
+  const Response& response = std::get<Answered>(outcome).response;
+  const reconcile::SourceAnswer judgement =
+      reconcile::interpret_answer(source_.rules, response, subject_of(question), question.settle);
+  co_return reply_of(judgement, response.status);
+}
+
+HttpSources::HttpSources(const NodeServices& shared, http::Deadlines& deadlines) : shared_(shared) {
+  for (const config::Source& source : shared.config.sources) {
+    workers::SourceSettings settings;
+    settings.name = source.name;
+    // A provider that was sent the other key has never seen this one. No name has a blank in it.
+    settings.name_in_case =
+        source.name + (config::asks_by_derived_key(source) ? " by derived key" : "");
+    settings.timeout = source.timeout;
+    settings.patience = source.patience;
+    if (!source.url.empty()) settings.source = &sources_.emplace_back(source, deadlines);
+    settings_[source.name] = settings;
+  }
+}
+
+const config::RoutePolicy& HttpSources::policy_of(const Record& record) const {
+  if (record.route == shared_.key_api.name && is_of_key_api(record.scope)) {
+    return shared_.key_api.policy;
+  }
+  const config::Route* const named = shared_.routes.named(record.route);
+  return named == nullptr ? shared_.routes.fallback().policy : named->policy;
+}
+
+const workers::SourceSettings* HttpSources::source_of(const Record& record) const {
+  const bool ours = &policy_of(record) != &shared_.routes.fallback().policy ||
+                    record.route == shared_.routes.fallback().name;
+  if (!ours || is_of_library(record.scope)) return nullptr;
+  return named(policy_of(record).reconcile);
+}
+
+const workers::SourceSettings* HttpSources::named(const std::string& name) const {
+  const auto found = settings_.find(name);
+  return found == settings_.end() ? nullptr : &found->second;
+}
+
+bool HttpSources::speaks_for(const std::string& name, const Scope& scope) const {
+  const auto& sources = shared_.config.sources;
+  const auto source = std::ranges::find(sources, name, &config::Source::name);
+  return source != sources.end() && config::speaks_for(*source, scope.text);
+}
+
+SettleOptions HttpSources::settle_options(const Record& record) const {
+  const config::RoutePolicy& policy = policy_of(record);
+  return {policy.response_bytes_max, policy.resource_type, policy.resource_id};
+}
+
+void HttpSources::prune() {
+  for (HttpSource& source : sources_) source.prune();
+}
+
+}  // namespace pawl::gateway
