@@ -47,8 +47,8 @@ std::unique_ptr<workers::StoredCall> SimCalls::call_for(const Record& record) {
 }
 
 // One request to the destination, which works on whether or not this node still exists.
-Task<Delivery> Receipts::send(const OutboxRow& row, const std::function<Instant()>&, SendGate& gate,
-                              BootTime deadline) {
+Task<CallResult> Receipts::send(const OutboxRow& row, const std::function<Instant()>&,
+                                SendGate& gate, BootTime deadline) {
   Chaos& chaos = outside_.chaos;
   Scheduler& scheduler = outside_.scheduler;
   Stream stream(outside_.seed, "message", ++outside_.sends);
@@ -63,9 +63,9 @@ Task<Delivery> Receipts::send(const OutboxRow& row, const std::function<Instant(
   const Process::Ticket connected = process_.ticket();
   process_.wake(connected, scheduler.now() + connect_after, "outbox.connect");
   co_await process_.park(connected);
-  if (unreachable) co_return Delivery{NotSent{"connection refused"}, Duration{0}};
+  if (unreachable) co_return CallResult{NotSent{"connection refused"}, Duration{0}};
   const bool may = co_await gate.may_send();
-  if (!may) co_return Delivery{NotSent{"too late to begin"}, Duration{0}};
+  if (!may) co_return CallResult{NotSent{"too late to begin"}, Duration{0}};
   // No await since the gate: the first byte leaves at this very moment.
   outside_.outbox.first_byte(row);
   const auto answered = std::make_shared<bool>(false);
@@ -83,11 +83,11 @@ Task<Delivery> Receipts::send(const OutboxRow& row, const std::function<Instant(
   process_.wake(answer, clock_.true_time(deadline), "outbox.timeout");
   co_await process_.park(answer);
   if (!*answered) {
-    co_return Delivery{Lost{Lost::How::timeout, "no answer in time"}, Duration{0}};
+    co_return CallResult{Lost{Lost::How::timeout, "no answer in time"}, Duration{0}};
   }
   Answered said;
   said.response.status = lies ? 500 : refuses ? 429 : 200;
-  co_return Delivery{std::move(said), Duration{0}};
+  co_return CallResult{std::move(said), Duration{0}};
 }
 
 }  // namespace pawl::sim

@@ -158,6 +158,7 @@ class Checker {
     bool forgiven = false;
     bool evidence = false;
     bool settled = false;  // somebody who knew said how it ended
+    bool doubted = false;
     // Of an owner outside of the process.
     Owner owner;
     Instant lease_end;         // the latest it was ever given

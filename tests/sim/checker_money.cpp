@@ -203,7 +203,10 @@ void Checker::call_ended(const Identity& identity, Fence fence, const Outcome& o
       evidence_of(outcome) != Evidence::not_sent && status < 500 && status != 408 && status != 429;
   if (execution == executions.end() || !certain || is_corrupt(identity)) return;
   const Execution& call = execution->second;
-  if (!call.settled && !call.evidence && !call.overdue) {
+  // No answer leaves what it was: in doubt, or free by its policy.
+  const bool left = call.doubted || call.forgiven || call.released || call.policy.transactional;
+  const bool known = call.settled || call.evidence || (answer == nullptr && left);
+  if (!known && !call.overdue) {
     violated("a late outcome is kept as evidence", identity,
              "what fence " + std::to_string(fence.number) + " was told is nowhere");
   }

@@ -145,6 +145,7 @@ void Checker::check_same_fence(KeyStory& story, const Identity& identity, const 
                           before.owner != after.owner;
   Execution& execution = story.executions[after.fence];
   if (to != Status::in_progress && after.last_error != "lease-expired") execution.settled = true;
+  if (to == Status::unknown) execution.doubted = true;
   if (called_off && execution.effects > 0 && !execution.overdue) {
     violated("what is called not executed did not happen", identity, "money had moved");
   }

@@ -56,8 +56,8 @@ class Receipts final : public Destination {
       : outside_(outside), process_(process), clock_(clock) {}
 
   [[nodiscard]] std::string unsendable(const OutboxRow&) const override { return {}; }
-  Task<Delivery> send(const OutboxRow& row, const std::function<Instant()>& now, SendGate& gate,
-                      BootTime deadline) override;
+  Task<CallResult> send(const OutboxRow& row, const std::function<Instant()>& now, SendGate& gate,
+                        BootTime deadline) override;
 
  private:
   Outside& outside_;
