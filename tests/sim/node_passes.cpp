@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration lunch = 200s;
-constexpr Duration message_lease = 10s;
+constexpr Duration message_lease = 4s;
 constexpr std::size_t messages_at_once = 4;
 
 }  // namespace

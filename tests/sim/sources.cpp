@@ -10,6 +10,7 @@ using namespace std::chrono_literals;
 
 // How long the books that are asked by key lag behind what happened.
 constexpr Duration visibility = 8s;
+constexpr Duration receipts_visibility = 6s;
 constexpr Duration timeout = 5s;
 
 reconcile::Patience patience_of(std::uint64_t seed) {
@@ -72,7 +73,7 @@ Task<SourceReply> OtherBank::ask(SourceQuestion question, BootTime deadline) {
 
 Task<SourceReply> ReceiptsBooks::ask(SourceQuestion question, BootTime deadline) {
   SourceFinding finding = SourceNeverSeen{};
-  if (outside_.outbox.has(question.derived_key, outside_.scheduler.now() - Ledger::visibility)) {
+  if (outside_.outbox.has(question.derived_key, outside_.scheduler.now() - receipts_visibility)) {
     finding = SourceFound{{.status = 200, .headers = {}, .body = ""}, true};
   }
   return answered(std::move(finding), deadline);
@@ -86,7 +87,7 @@ SimSources::SimSources(Outside& outside, Process& process, const NodeClock& cloc
       bank_{bank_name, bank_name, timeout, patience_of(outside.seed), &bank_source_},
       other_{bank_name, "bank by derived key", timeout, patience_of(outside.seed), &other_source_},
       receipts_{receipts_name, receipts_name, timeout,
-                reconcile::Patience{.visibility_window = Ledger::visibility,
+                reconcile::Patience{.visibility_window = receipts_visibility,
                                     .absent_confirmations = 1,
                                     .max_attempts = 20,
                                     .backoff = 2s,

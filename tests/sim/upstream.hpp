@@ -23,8 +23,6 @@ class Ledger {
     StoredResponse response;
   };
   using Told = std::function<void(const Identity&, const Entry&)>;
-  // How long the provider's own queries lag behind its books.
-  static constexpr Duration visibility = std::chrono::milliseconds(1500);
 
   void add(const Identity& identity, Entry entry) {
     if (told_) told_(identity, entry);
