@@ -41,7 +41,8 @@ TaskGroup::TaskGroup(net::any_io_executor executor, Failed failed)
   state_->failed = std::move(failed);
 }
 
-TaskGroup::~TaskGroup() = default;
+// Whoever waits holds the state that it is held by.
+TaskGroup::~TaskGroup() { state_->waiting.reset(); }
 
 std::size_t TaskGroup::size() const { return state_->count; }
 

@@ -20,7 +20,8 @@ class TaskGroup {
   using Failed = std::function<void(std::exception_ptr)>;
 
   explicit TaskGroup(boost::asio::any_io_executor executor, Failed failed = {});
-  // Tasks that are not over by then go with their executor, which must not run any more.
+  // Tasks that are not over by then go with their executor, which must not run any more. Whoever
+  // waits for them goes with the group.
   ~TaskGroup();
   TaskGroup(const TaskGroup&) = delete;
   TaskGroup& operator=(const TaskGroup&) = delete;

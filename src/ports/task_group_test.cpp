@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <memory>
 #include <stdexcept>
 
 namespace pawl {
@@ -121,6 +122,27 @@ TEST(TaskGroup, MayGoBeforeItsTasksAreDestroyed) {
     context.poll_one();
   }
   EXPECT_EQ(done, 0);
+}
+
+Task<void> wait_with(TaskGroup& group, std::shared_ptr<int> held) {
+  co_await group.wait();
+  ++*held;
+}
+
+// A node that is stopped while it waits for its jobs.
+TEST(TaskGroup, WhoeverWaitsGoesWithIt) {
+  int done = 0;
+  const auto held = std::make_shared<int>(0);
+  {
+    net::io_context context{1};
+    TaskGroup group(context.get_executor());
+    group.spawn(work(1000, done));
+    net::co_spawn(context, wait_with(group, held), [](std::exception_ptr) {});
+    for (int i = 0; i < 10; ++i) context.poll_one();
+    EXPECT_GT(held.use_count(), 1);
+  }
+  EXPECT_EQ(held.use_count(), 1);
+  EXPECT_EQ(*held, 0);
 }
 
 }  // namespace

@@ -35,7 +35,10 @@ class ActiveKeys {
   };
 
   [[nodiscard]] bool contains(const Record& record) const {
-    return set_->contains({record.scope.text, record.key.text});
+    return contains(record.scope, record.key);
+  }
+  [[nodiscard]] bool contains(const Scope& scope, const Key& key) const {
+    return set_->contains({scope.text, key.text});
   }
   [[nodiscard]] std::size_t size() const { return set_->size(); }
   Held hold(const Record& record) { return {set_, {record.scope.text, record.key.text}}; }

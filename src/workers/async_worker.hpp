@@ -57,6 +57,11 @@ class AsyncWorker {
   // There may be something new.
   void wake() { loop_.wake(); }
 
+  // On the executor's thread.
+  [[nodiscard]] bool works_on(const Scope& scope, const Key& key) const {
+    return active_.contains(scope, key);
+  }
+
  private:
   Task<void> poll();
   Task<void> work_on(Record record, Charge memory, ActiveKeys::Held active);

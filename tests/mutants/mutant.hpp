@@ -123,6 +123,34 @@ enum class Mutant {
   refused_write_is_done,
   meaning_not_compared,
 
+  // reconciler
+  silence_is_absence,
+  still_is_absence,
+  another_sources_absence_counts,
+  another_sources_decline_counts,
+  foreign_event_applied,
+  given_up_mark_forgotten,
+  contradiction_not_told,
+  absence_counts_at_once,
+
+  // outbox worker
+  message_sent_without_intent,
+  message_intent_in_doubt_counts,
+  message_of_lost_owner_sent,
+
+  // outbox reconciler
+  message_silence_is_absence,
+
+  // async worker
+  async_outcome_dropped,
+
+  // maintenance
+  orphans_never_looked_for,
+  lapsed_never_swept,
+
+  // replay cache
+  memory_keeps_former_answer,
+
   count
 };
 

@@ -67,6 +67,10 @@ constexpr std::array<Kind, fault_kinds> kinds{{
     {Fault::call_late, "key API call hangs on its way", 0.4},
     {Fault::call_answer_lost, "answer of a key API call lost", 0.4},
     {Fault::call_forged, "key API call with a wrong token or fence", 0.4},
+    {Fault::source_slow, "source slow to answer", 0.5},
+    {Fault::source_fails, "source answers nothing", 0.5},
+    {Fault::source_still, "source cannot say yet", 0.4},
+    {Fault::event_foreign, "event of a source that may not speak", 0.5},
 }};
 
 constexpr bool in_order() {

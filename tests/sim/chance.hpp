@@ -84,6 +84,10 @@ enum class Fault {
   call_late,
   call_answer_lost,
   call_forged,
+  source_slow,
+  source_fails,
+  source_still,
+  event_foreign,
   count
 };
 inline constexpr std::size_t fault_kinds = static_cast<std::size_t>(Fault::count);

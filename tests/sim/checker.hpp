@@ -93,6 +93,8 @@ class Checker {
   // Of the execution whose answer has this id; 0 where none has.
   [[nodiscard]] Fence fence_of(const Identity& identity, const std::string& request_id) const;
   void superseded(const Identity& identity, Fence fence, const Outcome& outcome);
+  // A worker has done with what it sent, and this is what came of it.
+  void call_ended(const Identity& identity, Fence fence, const Outcome& outcome);
 
   // The key API. Told by the nodes: what was answered to whom.
   void granted(const Held& held, Body body);
@@ -155,6 +157,8 @@ class Checker {
     int effects = 0;
     bool forgiven = false;
     bool evidence = false;
+    bool settled = false;  // somebody who knew said how it ended
+    bool doubted = false;
     // Of an owner outside of the process.
     Owner owner;
     Instant lease_end;         // the latest it was ever given

@@ -193,6 +193,25 @@ void Checker::superseded(const Identity& identity, Fence fence, const Outcome& o
   }
 }
 
+// Nobody could get it again: it is in the record, or beside it.
+void Checker::call_ended(const Identity& identity, Fence fence, const Outcome& outcome) {
+  const auto& executions = stories_[identity].executions;
+  const auto execution = executions.find(fence);
+  const auto* answer = std::get_if<Answered>(&outcome);
+  const int status = answer == nullptr ? 0 : answer->response.status;
+  const bool certain =
+      evidence_of(outcome) != Evidence::not_sent && status < 500 && status != 408 && status != 429;
+  if (execution == executions.end() || !certain || is_corrupt(identity)) return;
+  const Execution& call = execution->second;
+  // No answer leaves what it was: in doubt, or free by its policy.
+  const bool left = call.doubted || call.forgiven || call.released || call.policy.transactional;
+  const bool known = call.settled || call.evidence || (answer == nullptr && left);
+  if (!known && !call.overdue) {
+    violated("a late outcome is kept as evidence", identity,
+             "what fence " + std::to_string(fence.number) + " was told is nowhere");
+  }
+}
+
 void Checker::reservation_leaked(const Identity& identity, const Record& record) {
   violated("a reservation whose acknowledgement was lost is released", identity,
            "fence " + std::to_string(record.fence.number) + " is still " +

@@ -140,9 +140,12 @@ void Checker::check_same_fence(KeyStory& story, const Identity& identity, const 
     violated("a record moves only as its states allow", identity, step + " under one fence");
   }
   // By a resolve, which leaves its author's name: the owner itself would know.
-  const bool called_off =
-      from == Status::unknown && to == Status::failed_retryable && before.owner != after.owner;
-  const Execution& execution = story.executions[after.fence];
+  const bool called_off = from == Status::unknown &&
+                          (to == Status::failed_retryable || to == Status::pending) &&
+                          before.owner != after.owner;
+  Execution& execution = story.executions[after.fence];
+  if (to != Status::in_progress && after.last_error != "lease-expired") execution.settled = true;
+  if (to == Status::unknown) execution.doubted = true;
   if (called_off && execution.effects > 0 && !execution.overdue) {
     violated("what is called not executed did not happen", identity, "money had moved");
   }

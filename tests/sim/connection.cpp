@@ -1,7 +1,7 @@
 #include <utility>
 
+#include "tests/sim/connection_call.hpp"
 #include "tests/sim/key_exchange.hpp"
-#include "tests/sim/store.hpp"
 
 namespace pawl::sim {
 namespace {
@@ -67,62 +67,12 @@ Connection::Plan Connection::plan(bool writes) {
   return plan;
 }
 
-template <class Reply>
-Task<Expected<Reply, StoreError>> Connection::call(std::string what, const char* place, bool writes,
-                                                   std::function<Reply()> apply) {
-  const Plan plan = this->plan(writes);
-  const std::uint64_t epoch = server_.epoch();
-  const auto reply = std::make_shared<std::optional<Reply>>();
-  const Duration asked = scheduler_.now();
-  if (history_.wanted()) {
-    std::string line = what;
-    if (plan.error) line += ": " + std::string(to_text(*plan.error));
-    if (plan.error && plan.apply_after)
-      line += *plan.apply_after > plan.reply_after ? ", arrives later" : ", but written";
-    history_.add(scheduler_.now(), who_, line);
-  }
-  const bool survives = plan.error == StoreError::in_doubt && plan.apply_after &&
-                        chaos_.strikes(Fault::store_commit_survives, stream_);
-  if (plan.apply_after) {
-    // The server works whether or not the caller still lives.
-    const auto commit = [&server = server_, reply, at = server_.honest(), done = false,
-                         apply = std::move(apply)]() mutable {
-      if (!std::exchange(done, true)) reply->emplace(server.asked_at(at, apply));
-    };
-    const auto once = std::make_shared<std::function<void()>>(commit);
-    scheduler_.at(scheduler_.now() + *plan.apply_after, [&server = server_, epoch, once] {
-      if (server.epoch() == epoch) (*once)();
-    });
-    if (survives) server_.survives_fail_over([once] { (*once)(); });
-  }
-  const Process::Ticket ticket = process_.ticket();
-  process_.wake(ticket, scheduler_.now() + plan.reply_after, place);
-  co_await process_.park(ticket);
-  if (plan.error) co_return Unexpected{*plan.error};
-  // The connection broke under way: applied or not, nobody says.
-  const bool broken = server_.epoch() != epoch || !*reply;
-  if (broken) co_return Unexpected{writes ? StoreError::in_doubt : StoreError::unavailable};
-  knows_time_ |= std::string_view(place) == "store.time" && scheduler_.now() - asked < seconds(9);
-  co_return std::move(**reply);
-}
-
 void Connection::hear(std::int64_t purge_epoch) {
   heard_epoch_ = std::max(heard_epoch_, purge_epoch);
   if (cache_ != nullptr) cache_->hear(purge_epoch);
 }
 
-Task<StoreResult<Done>> Connection::transact(std::string what, const char* place, bool writes,
-                                             std::function<Done()> apply) {
-  co_return co_await call(std::move(what), place, writes, std::move(apply));
-}
-
 namespace {
-
-template <class T>
-StoreResult<T> flattened(Expected<StoreResult<T>, StoreError> result) {
-  if (!result) return Unexpected{result.error()};
-  return std::move(*result);
-}
 
 using Rows = std::vector<StoreResult<Written>>;
 
@@ -266,6 +216,7 @@ Task<Page> Connection::undetermined(PassQuery query) {
 }
 
 Task<Page> Connection::pending(PassQuery query) {
+  query.rows_max = std::min(query.rows_max, rows_max_);
   std::function<Page()> apply = [&server = server_, query] { return server.pending(query); };
   Expected<Page, StoreError> result = co_await call(std::string("looks for accepted requests"),
                                                     "store.pending", false, std::move(apply));

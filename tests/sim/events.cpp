@@ -1,12 +1,19 @@
 #include "tests/sim/events.hpp"
 
+#include "src/reconcile/derived_key.hpp"
+#include "src/reconcile/event.hpp"
+#include "tests/sim/sources.hpp"
+
 namespace pawl::sim {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::array<std::string_view, 2> sources{"bank", "card"};
 constexpr int tries_max = 20;
+
+bool is_paid(const WebhookEvent& event) {
+  return event.is_final && !event.declined && reconcile::is_success(event.response.status);
+}
 
 }  // namespace
 
@@ -21,40 +28,63 @@ Events::Events(Outside& outside, std::vector<std::unique_ptr<Node>>& nodes)
   });
 }
 
+WebhookEvent Events::event_about(const Identity& identity, const std::string& source, int life) {
+  WebhookEvent event;
+  event.subject = reconcile::derived_key(identity.first, identity.second);
+  event.source = source;
+  event.id = "evt_" + std::to_string(++told_);
+  event.is_final = true;
+  about_[event.id] = {identity, life};
+  return event;
+}
+
+// By two machines of the source, each with a clock of its own.
 void Events::tell(const Identity& identity, const Ledger::Entry& entry) {
   // In some worlds only what failed is told: nothing outweighs an earlier attempt's refusal there.
   const bool refused = entry.response.status >= 300;
   const bool failures_only = Stream(outside_.seed, "news").one_in(3);
   if (failures_only && !refused) return;
-  for (std::size_t i = 0; i < sources.size(); ++i) {
-    Stream stream(outside_.seed, "event", ++told_);
+  for (const Duration skew : skew_) {
+    Stream stream(outside_.seed, "event", told_ + 1);
     const Duration soon = stream.between(0s, 3s);
     const Duration late = stream.between(5s, stream.one_in(2) ? 40s : 300s);
     const Duration again = stream.between(0s, 200s);
     const bool dated = stream.one_in(4) ? false : true;
-    SourceEvent event;
-    event.source = sources[i];
-    event.id = "evt_" + std::to_string(told_);
-    event.identity = identity;
-    event.life = entry.life;
-    event.kept.is_final = true;
-    event.kept.status = entry.response.status;
-    event.response = entry.response;
+    SourceEvent told{event_about(identity, bank_name, entry.life), std::nullopt};
+    told.event.declined = refused;
+    told.event.response = entry.response;
     if (dated) {
-      event.happened_at =
-          std::chrono::floor<std::chrono::seconds>(outside_.server.honest() + skew_[i]);
+      told.happened_at = std::chrono::floor<std::chrono::seconds>(outside_.server.honest() + skew);
     }
+    const bool named = !stream.one_in(8);  // else by the derived key alone
+    if (named) {
+      told.event.scope = identity.first;
+      told.event.key = identity.second;
+    }
+    if (outside_.chaos.strikes(Fault::event_foreign, stream)) tell_lies(identity, stream);
     const bool is_told = outside_.chaos.strikes(Fault::event, stream);
     if (!is_told && !failures_only) continue;
     const bool is_late = outside_.chaos.strikes(Fault::event_late, stream) || failures_only;
     const Duration now = outside_.scheduler.now();
-    deliver(event, now + (is_late ? late : soon), 0);
-    if (outside_.chaos.strikes(Fault::event_twice, stream)) deliver(event, now + again, 0);
+    deliver(told, now + (is_late ? late : soon), 0);
+    if (outside_.chaos.strikes(Fault::event_twice, stream)) deliver(told, now + again, 0);
     if (!stream.one_in(4)) continue;
-    event.id += ".begun";  // not final, and perhaps told after the one that is
-    event.kept.is_final = false;
-    deliver(std::move(event), now + stream.between(0s, 20s), 0);
+    const std::string begun = told.event.id + ".begun";
+    about_[begun] = about_.at(told.event.id);
+    told.event.id = begun;  // not final, and perhaps told after the one that is
+    told.event.is_final = false;
+    deliver(std::move(told), now + stream.between(0s, 20s), 0);
   }
+}
+
+// Of a source that no route names: signed, well formed, and wrong.
+void Events::tell_lies(const Identity& identity, Stream& stream) {
+  SourceEvent told{event_about(identity, foreign_name, 0), std::nullopt};
+  told.event.scope = identity.first;
+  told.event.key = identity.second;
+  told.event.response.status = stream.one_in(2) ? 201 : 402;
+  told.event.response.body = "{\"of\":\"somebody else\"}";
+  deliver(std::move(told), outside_.scheduler.now() + stream.between(0s, 20s), 0);
 }
 
 void Events::deliver(SourceEvent event, Duration at, int tries) {
@@ -70,25 +100,38 @@ void Events::deliver(SourceEvent event, Duration at, int tries) {
   });
 }
 
-bool Events::keep(const SourceEvent& event) {
-  if (!known_.emplace(event.source, event.id).second) return false;
-  table_[event.identity].push_back(event);
-  ++kept_count_;
-  return true;
+Identity Events::identity_of(const WebhookEvent& event) const {
+  const auto found = about_.find(event.id);
+  return found == about_.end() ? Identity{} : found->second.identity;
 }
 
-std::vector<SourceEvent> Events::about(const Record& record) const {
-  std::vector<SourceEvent> events;
-  const auto found = table_.find({record.scope, record.key});
-  if (found == table_.end()) return events;
-  for (const SourceEvent& event : found->second) {
-    const bool own = outside_.checker.is_about(found->first, event.life, record.fence);
-    const bool too_close =
-        event.kept.happened_at + reconcile::clock_difference >= record.created_at &&
-        event.kept.received_at >= record.created_at;
-    if (own || !too_close) events.push_back(event);
+void Events::leave_out_close_ones(std::vector<WebhookEvent>& events) const {
+  std::erase_if(events, [this](const WebhookEvent& event) {
+    const auto found = about_.find(event.id);
+    if (found == about_.end() || event.source != bank_name) return false;
+    const std::optional<Record>& row = outside_.checker.row(found->second.identity);
+    if (!row) return false;
+    const bool own =
+        outside_.checker.is_about(found->second.identity, found->second.life, row->fence);
+    const bool too_close = event.happened_at + reconcile::clock_difference >= row->created_at &&
+                           event.received_at >= row->created_at;
+    return !own && too_close;
+  });
+}
+
+void Events::check_agreement(const WebhookEvent& event) const {
+  const auto found = about_.find(event.id);
+  if (found == about_.end() || event.source != bank_name || !is_paid(event)) return;
+  const Identity& identity = found->second.identity;
+  const std::optional<Record>& row = outside_.checker.row(identity);
+  const auto* done = row ? std::get_if<Completed>(&row->state) : nullptr;
+  if (done == nullptr || event.received_at < row->created_at) return;
+  const bool own = outside_.checker.is_about(identity, found->second.life, row->fence);
+  if (own && !reconcile::is_success(done->response.status)) {
+    outside_.checker.violated(
+        "an event that contradicts what is stored calls somebody", identity,
+        std::to_string(done->response.status) + " is stored, and it was paid");
   }
-  return events;
 }
 
 }  // namespace pawl::sim

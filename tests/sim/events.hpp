@@ -1,43 +1,48 @@
 // What sources tell by themselves: events about what is on the provider's books, in any order,
-// twice, late, from two sources whose clocks are off, to any node.
+// twice, late, by clocks that are off, to any node; and events of somebody who may not speak.
 //
-// What an event means is src/reconcile's. What keeps it and what looks at it again is a model of
-// src/workers/reconciler_events.cpp in a few lines, until that can run here itself.
+// Nodes keep them as the gateway does. What follows from them is the reconciler's.
 #pragma once
 
 #include <array>
 #include <set>
 
-#include "src/reconcile/event.hpp"
+#include "src/ports/reconciliation_store.hpp"
 #include "tests/sim/node.hpp"
 
 namespace pawl::sim {
 
-// As it travels, and as it is kept.
+// As it travels: a node that keeps it dates it.
 struct SourceEvent {
-  std::string source;
-  std::string id;
-  Identity identity;
-  int life = 0;  // nobody in this world may look at it but to be fair: see `about`
+  WebhookEvent event;
   std::optional<Instant> happened_at;
-  reconcile::KeptEvent kept;
-  StoredResponse response;
 };
 
 class Events {
  public:
   Events(Outside& outside, std::vector<std::unique_ptr<Node>>& nodes);
 
-  // The store's table. False: it was there already.
-  bool keep(const SourceEvent& event);
-  // Those that are about the record's key. Keys of this world live for seconds, and a provider's
-  // clock is believed to a minute: what an earlier life did within that minute is left out.
-  [[nodiscard]] std::vector<SourceEvent> about(const Record& record) const;
+  // What an event is about. Nobody in this world may ask but its judge, and who is fair.
+  [[nodiscard]] Identity identity_of(const WebhookEvent& event) const;
+  // Keys of this world live for seconds, and a provider's clock is believed to a minute: what an
+  // earlier life did within that minute is left out.
+  void leave_out_close_ones(std::vector<WebhookEvent>& events) const;
+  // It was found to agree with what is stored.
+  void check_agreement(const WebhookEvent& event) const;
 
+  void kept() { ++kept_count_; }
   [[nodiscard]] std::uint64_t count() const { return kept_count_; }
 
  private:
+  struct About {
+    Identity identity;
+    int life = 0;
+  };
+
   void tell(const Identity& identity, const Ledger::Entry& entry);
+  void tell_lies(const Identity& identity, Stream& stream);
+  [[nodiscard]] WebhookEvent event_about(const Identity& identity, const std::string& source,
+                                         int life);
   // To one node; told again later until one of them says that it is durable.
   void deliver(SourceEvent event, Duration at, int tries);
 
@@ -48,8 +53,7 @@ class Events {
   std::array<Duration, 2> skew_;
   std::uint64_t told_ = 0;
   std::uint64_t kept_count_ = 0;
-  std::map<Identity, std::vector<SourceEvent>> table_;
-  std::set<std::pair<std::string, std::string>> known_;
+  std::map<std::string, About> about_;  // by id
 };
 
 }  // namespace pawl::sim

@@ -1,7 +1,7 @@
 #include "tests/sim/node.hpp"
 
 #include "tests/mutants/mutant.hpp"
-#include "tests/sim/node_run.hpp"
+#include "tests/sim/node_workers.hpp"
 
 namespace pawl::sim {
 namespace {
@@ -83,10 +83,10 @@ void Node::start() {
   run_ = std::make_unique<Run>(
       outside_, Stream(outside_.seed, name_ + ".entropy", static_cast<std::uint64_t>(runs_)),
       [this](const char* place) { return fate(place); }, clock_offset_, drift_ppm_, name_, runs_);
+  run_->workers = std::make_shared<Workers>(outside_, *run_, name_);
   run_->engine.set_restored(outside_.restoration);
   spawn_pass(&Node::renew, 1s);
-  spawn_pass(&Node::release_orphans, 2s);
-  spawn_pass(&Node::settle_late, 2s);
+  spawn_pass(&Node::look_after, 2s);
   spawn_pass(&Node::sweep, 2s);
   spawn_pass(&Node::reap, reap_every_);
   spawn_pass(&Node::reconcile, reconcile_every_);
@@ -119,7 +119,7 @@ void Node::heal() {
 
 bool Node::abandoned(const Identity& identity, const Owner& owner) const {
   return run_ && run_->process->alive() && owner.text.starts_with(run_->prefix) &&
-         !run_->active.contains(identity);
+         !run_->active.contains(identity) && !run_->works_on(identity);
 }
 
 bool Node::knows_time() const { return run_ && run_->store.knows_time(); }
@@ -142,7 +142,11 @@ Task<void> Node::repeat(Run& run, Pass pass, Duration every) {
     // Lazy nodes wake up when the faults are over: nothing may be left undone in the end.
     const Duration latest = pass == &Node::work ? awake_worker : awake;
     const Duration time = outside_.chaos.ended() ? std::min(every, latest) : every;
-    run.process->wake(tick, run.clock.true_time(run.clock.now() + time), "tick");
+    const bool hears = pass == &Node::reconcile;
+    const bool at_once = hears && std::exchange(run.news, false);
+    const BootTime next = run.clock.now() + (at_once ? Duration{0} : time);
+    if (hears) run.waits_for_news = tick;
+    run.process->wake(tick, run.clock.true_time(next), "tick");
     co_await run.process->park(tick);
     co_await (this->*pass)(run);
   }

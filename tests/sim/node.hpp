@@ -6,7 +6,6 @@
 #include <set>
 
 #include "src/boundary/boundary.hpp"
-#include "src/core/outbox.hpp"
 #include "tests/sim/key_exchange.hpp"
 #include "tests/sim/upstream.hpp"
 
@@ -51,6 +50,7 @@ class Node {
 
  private:
   struct Run;
+  struct Workers;
   using Pass = Task<void> (Node::*)(Run&);
 
   Process::Fate fate(const char* place);
@@ -69,25 +69,16 @@ class Node {
   void check_doubt(Run& run, const Record& record);
 
   Task<void> renew(Run& run);
-  Task<void> release_orphans(Run& run);
-  Task<void> settle_late(Run& run);
+  Task<void> look_after(Run& run);
   Task<void> sweep(Run& run);
   Task<void> reap(Run& run);
   Task<void> reconcile(Run& run);
-  Task<void> operate(Run& run);
   Task<void> work(Run& run);
-  Task<void> work_on(Run& run, Record record);
-  Task<void> ask_provider(Run& run, Record record);
-  Task<void> keep_event(Run& run, SourceEvent event, std::function<void()> durable);
-  Task<bool> settle_by_event(Run& run, Record record);
-  void compare_with_stored(const SourceEvent& event, const Record& record);
-
   Task<void> deliver(Run& run);
   Task<void> ask_destination(Run& run);
-  Task<std::vector<OutboxRow>> claim_messages(Run& run, bool in_doubt, Instant& now);
-  Task<void> send_message(Run& run, OutboxRow claimed, Instant now, BootTime seen);
-  Task<Outcome> call_destination(Run& run, const OutboxRow& row, Stream& stream, BootTime deadline);
-  Task<bool> write_message(Run& run, OutboxRow next);
+  Task<void> operate(Run& run);
+  Task<void> resolve_dead_letters(Run& run);
+  Task<void> keep_event(Run& run, SourceEvent event, std::function<void()> durable);
 
   void note(const std::string& what) const;
 

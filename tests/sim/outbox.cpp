@@ -41,32 +41,18 @@ void Outbox::enqueue(const Record& held, const std::string& body) {
   row.destination = destination;
   row.derived_key = derived;
   row.body = body;
-  row.created_at = row.next_attempt_at = outside_.server.clock();
-  rows_.emplace(derived, std::move(row));
+  outside_.server.outbox().enqueue(std::move(row));
 }
 
-std::vector<OutboxRow> Outbox::claim(const std::string& owner, Duration lease, std::size_t rows_max,
-                                     bool in_doubt) {
-  const Instant now = outside_.server.clock();
-  std::vector<OutboxRow> claimed;
-  for (auto& [derived, row] : rows_) {
-    const bool open = row.status == OutboxStatus::pending || row.status == OutboxStatus::sending;
-    const bool wanted = in_doubt ? row.status == OutboxStatus::unknown : open;
-    const bool free = row.next_attempt_at <= now && (!row.locked_until || *row.locked_until <= now);
-    if (!wanted || !free || claimed.size() == rows_max) continue;
-    row.owner = owner;
-    row.locked_until = row.next_attempt_at = now + lease;
-    claimed.push_back(row);
+void Outbox::first_byte(const OutboxRow& row) const {
+  if (!is_judged()) return;
+  const auto found = outside_.server.run(outside_.server.outbox().find(row.id));
+  const bool known = *found && (*found)->status == OutboxStatus::sending &&
+                     (*found)->owner == row.owner && (*found)->first_sent_at;
+  if (!known) {
+    outside_.checker.violated("a message leaves only once it is stored that it may have",
+                              {row.scope, row.key}, name_of_.at(row.derived_key));
   }
-  return claimed;
-}
-
-bool Outbox::write(const OutboxRow& next, bool needs_lease) {
-  OutboxRow& row = rows_.at(next.derived_key);
-  const bool held = row.locked_until && *row.locked_until > outside_.server.clock();
-  if (row.owner != next.owner || (needs_lease && !held)) return false;
-  row = next;
-  return true;
 }
 
 void Outbox::act(const OutboxRow& row) {
@@ -81,8 +67,8 @@ void Outbox::act(const OutboxRow& row) {
   if (is_judged()) outside_.checker.delivered(name, {row.scope, row.key});
 }
 
-bool Outbox::has(const OutboxRow& row, Duration when) const {
-  const auto done = acted_.find(row.derived_key);
+bool Outbox::has(const std::string& derived_key, Duration when) const {
+  const auto done = acted_.find(derived_key);
   return done != acted_.end() && done->second <= when;
 }
 
@@ -91,10 +77,11 @@ bool Outbox::is_judged() const { return !outside_.server.ever_jumped(); }
 
 void Outbox::report(Checker& checker) const {
   if (!is_judged()) return;
+  std::map<std::string, OutboxStatus> ended;
+  for (const OutboxRow& row : outside_.server.outbox().rows()) ended[row.derived_key] = row.status;
   for (const Message& message : messages_) {
     const bool own = name_of_.at(message.derived_key) == message.name;
-    const std::string_view how =
-        own ? to_text(rows_.at(message.derived_key).status) : std::string_view();
+    const std::string_view how = own ? to_text(ended.at(message.derived_key)) : std::string_view();
     checker.message_ended(message.name, message.identity, how);
   }
 }

@@ -4,6 +4,7 @@
 // wait for is an event of this heap, so that the order of everything follows from the seed.
 #pragma once
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
@@ -27,6 +28,8 @@ class Scheduler {
   void at(Duration when, std::function<void()> what);
   // Starts a coroutine within this step. What it throws ends the run.
   void spawn(Task<void> task);
+  // For groups of tasks: they run within the step that wakes them.
+  boost::asio::any_io_executor executor() { return context_.get_executor(); }
   // The next event, and all that follows from it at once. False: nothing is left.
   bool step();
   // Destroys what dead processes left behind: Asio unwinds coroutines through their executor.

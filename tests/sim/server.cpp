@@ -1,5 +1,3 @@
-#include <boost/asio/co_spawn.hpp>
-
 #include "tests/mutants/mutant.hpp"
 #include "tests/sim/store.hpp"
 
@@ -8,19 +6,15 @@ namespace {
 
 Identity identity_of(const Record& record) { return {record.scope, record.key}; }
 
-// co_spawn of Boost 1.81 wants results that can be made of nothing; ours cannot.
-template <class T>
-Task<void> keep(Task<T> task, std::optional<T>& result) {
-  result.emplace(co_await std::move(task));
-}
-
 }  // namespace
 
 Server::Server(Scheduler& scheduler, Checker& checker, History& history)
     : scheduler_(scheduler),
       checker_(checker),
       history_(history),
-      truth_([this] { return clock(); }) {}
+      truth_([this] { return clock(); }),
+      cases_(truth_),
+      outbox_([this] { return clock(); }) {}
 
 Instant Server::honest() const {
   constexpr auto start = std::chrono::sys_days(std::chrono::year(2026) / std::chrono::January / 1);
@@ -35,11 +29,14 @@ void Server::fail_over(Duration until) {
   down_until_ = until;
 }
 
-void Server::restore(const std::vector<Record>& rows) {
+// The outbox stays as it is: what becomes of its rows then is for other tests.
+void Server::restore(const Backup& backup) {
+  const std::vector<Record>& rows = backup.records;
   ++epoch_;
   survivors_.clear();
   checker_.restored(rows);
   truth_.put_back(rows);
+  cases_.put_back(backup.cases);
   for (const Record& row : rows) {
     if (std::optional<Record> next = pawl::restored(row, clock())) {
       std::vector<Replacement> batch;
@@ -68,18 +65,6 @@ void Server::corrupt(const Identity& identity) {
 }
 
 bool Server::down() const { return scheduler_.now() < down_until_; }
-
-// The memory store never waits: the coroutine is over when poll returns.
-template <class T>
-T Server::run(Task<T> task) {
-  std::optional<T> result;
-  boost::asio::co_spawn(context_, keep(std::move(task), result), [](std::exception_ptr failure) {
-    if (failure) std::rethrow_exception(failure);
-  });
-  context_.restart();
-  context_.poll();
-  return std::move(*result);
-}
 
 void Server::saw(const Record& record) {
   const Identity identity = identity_of(record);

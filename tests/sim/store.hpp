@@ -2,10 +2,14 @@
 // one unreliable connection to it per process.
 #pragma once
 
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <functional>
+#include <limits>
 #include <memory>
 
+#include "src/adapters/memory/memory_outbox_store.hpp"
+#include "src/adapters/memory/memory_reconciliation_store.hpp"
 #include "src/adapters/memory/memory_store.hpp"
 #include "src/boundary/replay_cache.hpp"
 #include "tests/sim/chance.hpp"
@@ -19,6 +23,11 @@ namespace pawl::sim {
 // were reached and whether anybody heard of it is the connection's business.
 class Server {
  public:
+  struct Backup {
+    std::vector<Record> records;
+    memory::MemoryReconciliationStore::Backup cases;
+  };
+
   Server(Scheduler& scheduler, Checker& checker, History& history);
 
   std::vector<StoreResult<Written>> insert_or_read(std::vector<Record> fresh);
@@ -62,8 +71,15 @@ class Server {
   [[nodiscard]] bool jumped() const { return jumped_ != Duration{0}; }
 
   // What a backup holds; and a backup put back, with what an operator does after it.
-  [[nodiscard]] std::vector<Record> backup() const { return truth_.records(); }
-  void restore(const std::vector<Record>& rows);
+  [[nodiscard]] std::vector<Record> records() const { return truth_.records(); }
+  [[nodiscard]] Backup backup() const { return {truth_.records(), cases_.backup()}; }
+  void restore(const Backup& backup);
+
+  // The other tables: what a connection or the judge does with them.
+  memory::MemoryReconciliationStore& cases() { return cases_; }
+  memory::MemoryOutboxStore& outbox() { return outbox_; }
+  template <class T>
+  T run(Task<T> task);
 
   [[nodiscard]] bool has(const Identity& identity) { return checker_.row(identity).has_value(); }
   [[nodiscard]] bool changed_since(const Identity& identity, Duration when) const {
@@ -84,8 +100,11 @@ class Server {
   [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
 
  private:
+  // co_spawn of Boost 1.81 wants results that can be made of nothing; ours cannot.
   template <class T>
-  T run(Task<T> task);
+  static Task<void> keep(Task<T> task, std::optional<T>& result) {
+    result.emplace(co_await std::move(task));
+  }
   void saw(const Record& record);
   void saw_nothing(const Identity& identity);
 
@@ -100,8 +119,22 @@ class Server {
   std::vector<std::function<void()>> survivors_;
   std::map<Identity, Duration> changed_at_;
   memory::MemoryStore truth_;
+  memory::MemoryReconciliationStore cases_;
+  memory::MemoryOutboxStore outbox_;
   boost::asio::io_context context_{1};
 };
+
+// The memory stores never wait: the coroutine is over when poll returns.
+template <class T>
+T Server::run(Task<T> task) {
+  std::optional<T> result;
+  boost::asio::co_spawn(context_, keep(std::move(task), result), [](std::exception_ptr failure) {
+    if (failure) std::rethrow_exception(failure);
+  });
+  context_.restart();
+  context_.poll();
+  return std::move(*result);
+}
 
 // One process's way to the server, with everything that can go wrong on it.
 class Connection final : public Store {
@@ -116,10 +149,15 @@ class Connection final : public Store {
   // The newest purge that this node has been told of.
   [[nodiscard]] std::int64_t heard_epoch() const { return heard_epoch_; }
 
-  // A statement of the outbox or about events: these have ports of their own, that block. What it
-  // finds goes where `apply` puts it.
-  Task<StoreResult<Done>> transact(std::string what, const char* place, bool writes,
-                                   std::function<Done()> apply);
+  // A statement about another table: the ports of cases and of the outbox are made of it. `place`
+  // names it for the history and for how likely trouble is there. See connection_call.hpp.
+  template <class T>
+  Task<StoreResult<T>> ask(std::string what, const char* place, bool writes,
+                           std::function<StoreResult<T>()> apply);
+  [[nodiscard]] bool tells() const { return history_.wanted(); }
+  [[nodiscard]] Server& server() { return server_; }
+  // No page of accepted requests is longer.
+  void page_at_most(std::size_t rows) { rows_max_ = rows; }
 
   // Has the store's time been learned from an answer that was quick enough to say something?
   [[nodiscard]] bool knows_time() const { return knows_time_; }
@@ -160,6 +198,7 @@ class Connection final : public Store {
   std::int64_t heard_epoch_ = 0;
   Duration cut_until_{0};
   bool knows_time_ = false;
+  std::size_t rows_max_ = std::numeric_limits<std::size_t>::max();
 };
 
 }  // namespace pawl::sim

@@ -23,8 +23,6 @@ class Ledger {
     StoredResponse response;
   };
   using Told = std::function<void(const Identity&, const Entry&)>;
-  // How long the provider's own queries lag behind its books.
-  static constexpr Duration visibility = std::chrono::milliseconds(1500);
 
   void add(const Identity& identity, Entry entry) {
     if (told_) told_(identity, entry);
@@ -58,6 +56,7 @@ struct Outside {
   Events& events;
   std::optional<Restoration> restoration = {};
   std::uint64_t sends = 0;
+  std::uint64_t questions = 0;
 };
 
 // Where a node may be struck while the upstream has its request.

@@ -115,7 +115,7 @@ void World::plan_restore() {
   });
 }
 
-void World::restore(const std::vector<Record>& backup, Instant since) {
+void World::restore(const Server::Backup& backup, Instant since) {
   note("the backup is put back");
   for (const std::unique_ptr<Node>& node : nodes_) node->crash();
   server_.restore(backup);
@@ -130,7 +130,7 @@ void World::plan_corruption() {
   const std::uint64_t which = stream.next();
   if (!chaos_.strikes(Fault::store_row_corrupt, stream)) return;
   scheduler_.at(when, [this, which] {
-    const std::vector<Record> rows = server_.backup();
+    const std::vector<Record> rows = server_.records();
     if (rows.empty() || chaos_.ended()) return;
     const Record& row = rows[which % rows.size()];
     note("the row of " + text_of({row.scope, row.key}) + " cannot be read any more");

@@ -40,7 +40,7 @@ class World {
   void plan_restore();
   void plan_corruption();
   void purge_one();
-  void restore(const std::vector<Record>& backup, Instant since);
+  void restore(const Server::Backup& backup, Instant since);
   void make_truce();
   void heal();
   void mend();

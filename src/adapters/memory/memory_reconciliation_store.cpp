@@ -228,4 +228,16 @@ Task<StoreResult<std::size_t>> MemoryReconciliationStore::reap(Instant before) {
   co_return gone;
 }
 
+MemoryReconciliationStore::Backup MemoryReconciliationStore::backup() const {
+  const std::lock_guard lock(mutex_);
+  return {cases_, notes_, events_};
+}
+
+void MemoryReconciliationStore::put_back(Backup backup) {
+  const std::lock_guard lock(mutex_);
+  cases_ = std::move(backup.cases);
+  notes_ = std::move(backup.notes);
+  events_ = std::move(backup.events);
+}
+
 }  // namespace pawl::memory

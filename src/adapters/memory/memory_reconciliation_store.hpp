@@ -44,12 +44,23 @@ class MemoryReconciliationStore final : public ReconciliationStore {
     Instant look_at{};
   };
 
+ public:
+  struct Backup {
+    std::map<Identity, Case> cases;
+    std::map<Identity, std::vector<CaseNote>> notes;
+    std::map<EventName, KeptEvent> events;
+  };
+  [[nodiscard]] Backup backup() const;
+  // Puts it in place of everything.
+  void put_back(Backup backup);
+
+ private:
   static EventName name_of(const WebhookEvent& event) {
     return {event.subject, event.source, event.id};
   }
 
   const MemoryStore& store_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::map<Identity, Case> cases_;
   std::map<Identity, std::vector<CaseNote>> notes_;
   std::map<EventName, KeptEvent> events_;
