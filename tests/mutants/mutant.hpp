@@ -149,7 +149,6 @@ enum class Mutant {
   lapsed_never_swept,
 
   // replay cache
-  memory_keeps_former_answer,
 
   count
 };

@@ -158,8 +158,6 @@ constexpr std::array<Entry, mutants - 1> entries{{
           "the answer to accepted work is thrown away when the store is away"),
     ENTRY(orphans_never_looked_for, "nobody looks for reservations in doubt"),
     ENTRY(lapsed_never_swept, "leases of owners that are gone are left as they are"),
-    ENTRY(memory_keeps_former_answer,
-          "an answer in memory is not replaced by that of the key's next life"),
 }};
 #undef ENTRY
 
