@@ -52,10 +52,18 @@ Task<void> Reconciler::poll() {
   co_await tidy();
 }
 
-Instant Reconciler::now() const { return ports_.engine.time().at(ports_.clock.now()); }
+// Of a clock that jumps while somebody is asked the last right time goes on: a case that is dated
+// by the wrong one would wait for hours after the error is over.
+Instant Reconciler::now() {
+  const BootTime here = ports_.clock.now();
+  if (!right_time_ || ports_.engine.time().trusted()) {
+    right_time_ = {ports_.engine.time().at(here), here};
+  }
+  return right_time_->first + (here - right_time_->second);
+}
 
 CaseNote Reconciler::note_of(const CaseId& id, std::string source, std::string result,
-                             std::string detail) const {
+                             std::string detail) {
   return CaseNote{now(), id.fence, std::move(source), std::move(result), std::move(detail)};
 }
 

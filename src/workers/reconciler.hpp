@@ -139,9 +139,9 @@ class Reconciler {
   [[nodiscard]] bool may_speak(const std::string& source, const Record& record,
                                const Case* about) const;
 
-  [[nodiscard]] Instant now() const;
+  [[nodiscard]] Instant now();
   [[nodiscard]] CaseNote note_of(const CaseId& id, std::string source, std::string result,
-                                 std::string detail) const;
+                                 std::string detail);
   void say(std::string_view level, const std::string& what);
   // Why the last call of the store of cases has failed: once, until something else is the matter.
   void trouble();
@@ -152,6 +152,8 @@ class Reconciler {
   TaskGroup tasks_;
   ActiveKeys active_;
   ReconcileCounts counts_;
+  // The store's time when it was last trusted, and ours then.
+  std::optional<std::pair<Instant, BootTime>> right_time_;
   BootTime count_at_{};
   BootTime reap_at_{};
   std::string last_trouble_;

@@ -286,6 +286,21 @@ TEST_F(ReconcilerTest, NothingIsDoneByAClockThatIsNotTrusted) {
   EXPECT_EQ(status(), Status::unknown);
 }
 
+TEST_F(ReconcilerTest, AClockThatJumpsWhileASourceIsAskedDatesNothing) {
+  put_unknown();
+  Node node(*this, store, cases);
+  source.meanwhile = [&] {
+    clock.jump_wall(24h);
+    EXPECT_TRUE(testing::run(node.engine.sync_time()));
+    EXPECT_FALSE(node.engine.time().trusted());
+  };
+  poll(node);
+  clock.jump_wall(-24h);
+  EXPECT_EQ(source.asked.size(), 1U);
+  EXPECT_LT(the_case().next_at, clock.wall() + 1min);
+  EXPECT_LT(std::get<Unknown>(now_stored().state).reconcile_after, clock.wall() + 1min);
+}
+
 TEST_F(ReconcilerTest, AnEventAfterAReleaseTakesItBackAndAlarms) {
   const Record record = put_unknown();
   const WebhookEvent told = event(record, "evt_1");
