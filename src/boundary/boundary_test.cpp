@@ -159,6 +159,38 @@ TEST_F(BoundaryTest, AnOutcomeThatCouldNotBeRecordedIsNotToldUntilItIs) {
   EXPECT_EQ(upstream.charges(), 1);
 }
 
+TEST_F(BoundaryTest, WhereNothingIsLateAllIsRecordedAtOnce) {
+  Node node(*this, store);
+  EXPECT_EQ(run(send(node)).status, 201);
+  std::future<void> recorded =
+      net::co_spawn(context, node.boundary.all_recorded(), net::use_future);
+  context.run();  // it ends: nobody sleeps
+  recorded.get();
+}
+
+TEST_F(BoundaryTest, AllIsRecordedOnlyWhenTheLateOutcomeIs) {
+  FaultStore faulty(store, {.call = 2, .times = 100, .fault = Fault::unavailable});
+  Node node(*this, faulty);
+  ASSERT_EQ(run(send(node)).status, 503);
+  ASSERT_EQ(node.boundary.late(), 1U);
+  bool returned = false;
+  const auto wait = [&]() -> Task<void> {
+    co_await node.boundary.all_recorded();
+    EXPECT_EQ(status_of(store.records().at(0)), Status::completed);
+    returned = true;
+  };
+  std::future<void> recorded = net::co_spawn(context, wait, net::use_future);
+  while (node.boundary.late() > 0) {
+    context.poll();
+    ASSERT_FALSE(returned) << "it is not recorded";
+    ASSERT_LT(faulty.calls(), 1000);
+    run(node.boundary.settle_late());
+  }
+  context.run();
+  recorded.get();
+  EXPECT_TRUE(returned);
+}
+
 TEST_F(BoundaryTest, AStoreThatFailsAgainAndAgainIsLeftAloneForAMoment) {
   FaultStore faulty(store, {.call = 0, .times = 1000, .fault = Fault::unavailable});
   Node node(*this, faulty);

@@ -119,8 +119,8 @@ class ReconciliationStore {
   // What became of it, with its note in the same commit. Not for a later owner's case.
   virtual Task<StoreResult<Done>> change(CaseId id, CaseChange change) = 0;
 
-  // Asked about again from `note.at` on, as if for the first time. False: there is none that is
-  // dead.
+  // Asked about again from `note.at` on, as if for the first time, with its note in the same
+  // commit. False: there is none that is dead, and nothing was written.
   virtual Task<StoreResult<bool>> reopen(Scope scope, Key key, CaseNote note) = 0;
 
   // Durable when it returns. False: it was there already.

@@ -19,7 +19,10 @@ Task<void> PollLoop::run(const std::function<Task<void>()>& poll) {
 
 void PollLoop::at_least_every(Duration every) {
   Duration::rep before = every_;
-  while (every.count() < before && !every_.compare_exchange_weak(before, every.count())) {
+  while (every.count() < before) {
+    if (!every_.compare_exchange_weak(before, every.count())) continue;
+    sleeper_->wake();  // it may be asleep for as long as before
+    return;
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -70,6 +71,27 @@ TEST(PollLoop, DoesNotPollOnceItWasStopped) {
   boost::asio::co_spawn(world.context, loop.run(poll), [](std::exception_ptr) {});
   world.context.run();
   EXPECT_FALSE(polled);
+}
+
+TEST(PollLoop, PollsMoreOftenOnceSomebodyNeedsIt) {
+  World world;
+  world.run(std::chrono::hours(1), [](PollLoop& loop, int polls) {
+    if (polls == 1) loop.at_least_every(1us);
+    if (polls == 2) loop.at_least_every(std::chrono::hours(1));  // never less often
+    if (polls == 4) loop.stop();
+  });
+  EXPECT_EQ(world.polls, 4);
+}
+
+TEST(PollLoop, WhoeverNeedsItMoreOftenDoesNotWaitForTheOldTimeToBeUp) {
+  World world;
+  boost::asio::steady_timer asleep(world.context, 10ms);
+  world.run(std::chrono::hours(1), [&](PollLoop& loop, int polls) {
+    if (polls == 3) loop.stop();
+    if (polls != 1) return;
+    asleep.async_wait([&](boost::system::error_code) { loop.at_least_every(1us); });
+  });
+  EXPECT_EQ(world.polls, 3);
 }
 
 TEST(PollLoop, GoesOnAfterAPollThatThrew) {

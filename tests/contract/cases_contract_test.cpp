@@ -1,10 +1,11 @@
-// ReconciliationStore, on both stores: one contract.
+// ReconciliationStore, on every store: one contract. KeyDirectory and LedgerStore on those with
+// SQL.
 #include <gmock/gmock.h>
 
 #include <atomic>
 #include <thread>
 
-#include "tests/contract/sql_node.hpp"
+#include "tests/contract/any_node.hpp"
 
 namespace pawl {
 namespace {
@@ -14,7 +15,7 @@ using testing::Kind;
 
 const Instant start{std::chrono::seconds(1'700'000'000)};
 
-class CasesContract : public testing::OnBothStores {
+class CasesContract : public testing::OnEveryStore {
  protected:
   static Record unknown(std::int64_t fence = 7) {
     Record record;
@@ -69,6 +70,12 @@ class CasesContract : public testing::OnBothStores {
         201, {{"Content-Type", "application/json"}}, "{\"n\":\"\xc3\xa4\\u0000\"}", 1};
     return made;
   }
+};
+
+// The ports that only the stores with SQL have.
+class SqlCasesContract : public CasesContract {
+ protected:
+  std::unique_ptr<testing::SqlNode> connect() { return OnBothStores::connect(); }
 };
 
 TEST_P(CasesContract, IsTakenOnceUntilItIsDue) {
@@ -145,6 +152,33 @@ TEST_P(CasesContract, EventsAreKeptOnce) {
   EXPECT_TRUE(run_here(cases->events_of("another"))->empty());
 }
 
+TEST_P(CasesContract, OfAnEventIsKeptWhatAClientCanBeTold) {
+  const auto node = connect();
+  ReconciliationStore* const cases = &node->cases;
+  WebhookEvent told = event("e1");
+  told.response = StoredResponse{402, {{"X-A", "b"}, {"content-type", "text/plain"}}, {}, 0};
+  told.applied_as = "resolved";
+  ASSERT_TRUE(run_here(cases->keep_event(told)).value());
+  WebhookEvent kept = event("e1");
+  kept.declined = true;
+  kept.response = StoredResponse{402, {{"Content-Type", "text/plain"}}, ""};
+  EXPECT_THAT(run_here(cases->events_of("subject")).value(), ::testing::ElementsAre(kept));
+}
+
+TEST_P(CasesContract, EventsAreToldInTheOrderInWhichTheyHappened) {
+  const auto node = connect();
+  ReconciliationStore* const cases = &node->cases;
+  WebhookEvent first = event("z");
+  first.happened_at = start;
+  WebhookEvent last = event("a");
+  last.received_at = start + 3s;
+  for (const WebhookEvent& each : {last, event("m"), first}) {
+    ASSERT_TRUE(run_here(cases->keep_event(each)).value());
+  }
+  EXPECT_THAT(run_here(cases->events_of("subject")).value(),
+              ::testing::ElementsAre(first, event("m"), last));
+}
+
 TEST_P(CasesContract, FinalEventsWaitUntilTheyAreAppliedOrPutOff) {
   const auto node = connect();
   ReconciliationStore* const cases = &node->cases;
@@ -194,6 +228,25 @@ TEST_P(CasesContract, DeadLettersAreUnknownRecordsOnly) {
   EXPECT_EQ(*run_here(cases->count_dead()), 0U);
   ASSERT_TRUE(run_here(cases->change(taking(7).id, change(CaseState::dead, 0s))));
   EXPECT_EQ(*run_here(cases->count_dead()), 1U);
+  // Its owner settles it after all.
+  Record done = unknown();
+  done.state = Completed{StoredResponse{201, {}, "ok", 1}, start + 1s};
+  ASSERT_TRUE(run_here(store_->replace_one(
+      {done, guard_of(unknown()), AuditEntry{"owner", "late-answer", "it's late"}})));
+  EXPECT_EQ(*run_here(cases->count_dead()), 0U);
+  const auto audit = run_here(cases->audit_of(done.scope, done.key));
+  ASSERT_EQ(audit->size(), 1U);
+  EXPECT_EQ(audit->front().before, "unknown");
+  EXPECT_EQ(audit->front().after, "completed");
+  EXPECT_EQ(audit->front().entry, (AuditEntry{"owner", "late-answer", "it's late"}));
+}
+
+TEST_P(SqlCasesContract, DeadLettersAreListedWhileTheirRecordsAreUnknown) {
+  const auto node = connect();
+  put(unknown());
+  ASSERT_TRUE(run_here(node->cases.take(taking(7))).value());
+  EXPECT_TRUE(run_here(node->directory.list(Listed::dead, 10))->empty());
+  ASSERT_TRUE(run_here(node->cases.change(taking(7).id, change(CaseState::dead, 0s))));
   const auto listed = run_here(node->directory.list(Listed::dead, 10));
   ASSERT_TRUE(listed) << node->directory.trouble();
   ASSERT_EQ(listed->size(), 1U);
@@ -203,29 +256,47 @@ TEST_P(CasesContract, DeadLettersAreUnknownRecordsOnly) {
   EXPECT_EQ(listed->front().state, CaseState::dead);
   EXPECT_EQ(run_here(node->directory.list(Listed::unknown, 10))->size(), 1U);
   EXPECT_TRUE(run_here(node->directory.list(Listed::in_progress, 10))->empty());
-  // Its owner settles it after all.
   Record done = unknown();
   done.state = Completed{StoredResponse{201, {}, "ok", 1}, start + 1s};
-  ASSERT_TRUE(run_here(store_->replace_one(
-      {done, guard_of(unknown()), AuditEntry{"owner", "late-answer", "it's late"}})));
-  EXPECT_EQ(*run_here(cases->count_dead()), 0U);
+  ASSERT_TRUE(run_here(store_->replace_one({done, guard_of(unknown()), {}})));
   EXPECT_TRUE(run_here(node->directory.list(Listed::dead, 10))->empty());
-  const auto audit = run_here(cases->audit_of(done.scope, done.key));
-  ASSERT_EQ(audit->size(), 1U);
-  EXPECT_EQ(audit->front().before, "unknown");
-  EXPECT_EQ(audit->front().after, "completed");
-  EXPECT_EQ(audit->front().entry, (AuditEntry{"owner", "late-answer", "it's late"}));
+}
+
+TEST_P(CasesContract, AcceptedWorkThatIsOutOfAttemptsIsADeadLetterOfItsOwn) {
+  const auto node = connect();
+  for (const Mode mode : {Mode::sync, Mode::async}) {
+    Record record = unknown();
+    record.key = Key{"0123456789abcde" + std::to_string(mode == Mode::async ? 1 : 0)};
+    record.policy.mode = mode;
+    put(record);
+    Record failed = record;
+    failed.state = FailedRetryable{};
+    const Replacement given_up{failed, guard_of(record), {}};
+    ASSERT_TRUE(run_here(store_->replace_one(given_up))->mine);
+    EXPECT_EQ(run_here(node->cases.count_async_dead()).value(), mode == Mode::async ? 1U : 0U);
+  }
+  EXPECT_EQ(run_here(node->cases.count_dead()).value(), 0U);
 }
 
 TEST_P(CasesContract, ADeadOneIsReopened) {
   const auto node = connect();
   ReconciliationStore* const cases = &node->cases;
   const CaseNote note{start + 1h, Fence{7}, "operator", "asked again", "why"};
+  const auto notes = [&] {
+    return run_here(cases->notes_of(taking(7).id.scope, taking(7).id.key)).value();
+  };
   EXPECT_FALSE(run_here(cases->reopen(taking(7).id.scope, taking(7).id.key, note)).value());
   ASSERT_TRUE(run_here(cases->take(taking(7))).value());
   EXPECT_FALSE(run_here(cases->reopen(taking(7).id.scope, taking(7).id.key, note)).value());
+  EXPECT_TRUE(notes().empty()) << "nobody is asked again: the history must not say so";
   ASSERT_TRUE(run_here(cases->change(taking(7).id, change(CaseState::dead, 0s))));
   EXPECT_TRUE(run_here(cases->reopen(taking(7).id.scope, taking(7).id.key, note)).value());
+  ASSERT_EQ(notes().size(), 2U);
+  EXPECT_EQ(notes().back().result, "asked again");
+  const auto reopened = run_here(cases->find(taking(7).id.scope, taking(7).id.key)).value();
+  EXPECT_EQ(reopened->state, CaseState::open);
+  EXPECT_EQ(reopened->next_at, note.at);
+  EXPECT_EQ(reopened->last_result, "asked again");
   EXPECT_EQ((*run_here(cases->take(taking(7, 1h))))->attempts, 1);
 }
 
@@ -251,7 +322,7 @@ TEST_P(CasesContract, EvidenceComesBackByteForByte) {
   EXPECT_THAT(*found, ::testing::UnorderedElementsAre(late, none));
 }
 
-TEST_P(CasesContract, APurgeIsGuardedAndAudited) {
+TEST_P(SqlCasesContract, APurgeIsGuardedAndAudited) {
   const auto node = connect();
   ReconciliationStore* const cases = &node->cases;
   put(unknown());
@@ -331,7 +402,7 @@ TEST_P(CasesContract, WhatIsInDoubtIsFoundByRouteAndScopeWhenItIsDue) {
   EXPECT_EQ(due("caller:", "payments", 30s), 0U);
 }
 
-TEST_P(CasesContract, OurLedgerIsReadInPagesByKey) {
+TEST_P(SqlCasesContract, OurLedgerIsReadInPagesByKey) {
   for (int i = 0; i < 5; ++i) {
     Record record = unknown();
     record.key = Key{"0123456789abcde" + std::to_string(i)};
@@ -369,7 +440,7 @@ TEST_P(CasesContract, OurLedgerIsReadInPagesByKey) {
 }
 
 // Whatever a node's own clock says: nobody tells it what time it is.
-TEST_P(CasesContract, AComparisonIsMadeByOneAndSeenByAll) {
+TEST_P(SqlCasesContract, AComparisonIsMadeByOneAndSeenByAll) {
   const auto one = connect();
   const auto other = connect();
   EXPECT_TRUE(run_here(one->ledger.take_comparison("bank", 6h)).value());
@@ -396,7 +467,7 @@ TEST_P(CasesContract, AComparisonIsMadeByOneAndSeenByAll) {
   EXPECT_EQ(seen[0].trouble, "it's away");
 }
 
-TEST_P(CasesContract, AKeyIsFoundInWhicheverScopeItIs) {
+TEST_P(SqlCasesContract, AKeyIsFoundInWhicheverScopeItIs) {
   const auto put_in = [&](const char* scope, const char* key, std::int64_t fence) {
     Record record = unknown(fence);
     record.scope = Scope{scope};
@@ -430,7 +501,10 @@ TEST_P(CasesContract, AKeyIsFoundInWhicheverScopeItIs) {
   EXPECT_EQ(rest[0].key.text, "0123456789abcde3");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CasesContract, ::testing::Values(Kind::sqlite, Kind::postgres),
+INSTANTIATE_TEST_SUITE_P(All, CasesContract,
+                         ::testing::Values(Kind::sqlite, Kind::postgres, Kind::memory),
+                         testing::kind_name);
+INSTANTIATE_TEST_SUITE_P(All, SqlCasesContract, ::testing::Values(Kind::sqlite, Kind::postgres),
                          testing::kind_name);
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The outbox, on both stores: one contract.
+// The outbox, on every store: one contract.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-#include "tests/contract/sql_node.hpp"
+#include "tests/contract/any_node.hpp"
 
 namespace pawl {
 namespace {
@@ -27,7 +27,7 @@ std::string id_of(int number) {
   return "00000000-0000-4000-8000-" + std::string(12 - digits.size(), '0') + digits;
 }
 
-class OutboxContract : public testing::OnBothStores {
+class OutboxContract : public testing::OnEveryStore {
  protected:
   // As it came from a service: `sql` for the columns that differ between the stores.
   void run(const std::string& sqlite_sql, const std::string& postgres_sql) {
@@ -42,6 +42,7 @@ class OutboxContract : public testing::OnBothStores {
 
   void enqueue(int number, const std::string& destination = "provider",
                const std::string& scope = "caller:a") {
+    if (GetParam() == Kind::memory) return memory_outbox_->enqueue(row(number, destination, scope));
     const std::string start = "('" + scope + "', '" + id_of(number) + "', 'key-" +
                               std::to_string(number) + "', '" + destination + "', 'derived-" +
                               std::to_string(number) + "', '/charges', '[[\"X-A\",\"b\"]]', ";
@@ -54,6 +55,22 @@ class OutboxContract : public testing::OnBothStores {
             "'\\x7b007d', timestamptz 'epoch' + interval '1 microsecond' * " +
             std::to_string(number) + ", timestamptz 'epoch' + interval '1 microsecond' * " +
             std::to_string(number) + ")");
+  }
+
+  // The same as a row.
+  static OutboxRow row(int number, const std::string& destination, const std::string& scope) {
+    OutboxRow made;
+    made.scope = Scope{scope};
+    made.id = id_of(number);
+    made.key = Key{"key-" + std::to_string(number)};
+    made.destination = destination;
+    made.derived_key = "derived-" + std::to_string(number);
+    made.path = "/charges";
+    made.headers = {{"X-A", "b"}};
+    made.body = std::string("{\0}", 3);
+    made.next_attempt_at = Instant(std::chrono::microseconds(number));
+    made.created_at = made.next_attempt_at;
+    return made;
   }
 
   static OutboxClaim claim_of(const std::string& owner, std::size_t rows = 10,
@@ -106,7 +123,19 @@ class OutboxContract : public testing::OnBothStores {
     return all;
   }
 
+  std::string memory_audit() {
+    std::string all;
+    for (const memory::MemoryOutboxStore::Audit& each : memory_outbox_->audit()) {
+      const auto row = run_here(memory_outbox_->find(each.id)).value();
+      all += (all.empty() ? "" : ";") + std::string(to_text(each.action)) + "|" +
+             std::string(to_text(each.after)) + "|" + each.author.actor + "|" + each.author.reason +
+             "|" + row.value().key.text + "|" + each.id;
+    }
+    return all;
+  }
+
   std::string audit_count() {
+    if (GetParam() == Kind::memory) return memory_audit();
     if (GetParam() == Kind::postgres) {
       return server().query(
           "SELECT string_agg(concat_ws('|', action, status, actor, reason,"
@@ -120,6 +149,12 @@ class OutboxContract : public testing::OnBothStores {
             "|| reason || '|' || idempotency_key || '|' || outbox_id, ';'), '') FROM audit")
         .value_or("?");
   }
+};
+
+// What only a store with SQL has.
+class SqlOutboxContract : public OutboxContract {
+ protected:
+  std::unique_ptr<SqlNode> connect() { return OnBothStores::connect(); }
 };
 
 TEST_P(OutboxContract, AClaimBringsTheRowAsItWasPromised) {
@@ -236,6 +271,18 @@ TEST_P(OutboxContract, AnOwnerThatLostItsRowChangesNothing) {
   EXPECT_EQ(found(*store, 1), taken);
 }
 
+TEST_P(OutboxContract, ARowIsOneOfItsScope) {
+  enqueue(1);
+  const auto node = connect();
+  OutboxStore* const store = &node->outbox;
+  const OutboxRow taken = claimed(*store, claim_of("a")).front();
+  OutboxRow other = taken;
+  other.scope = Scope{"caller:b"};
+  other.status = OutboxStatus::done;
+  EXPECT_FALSE(write(*store, other));
+  EXPECT_EQ(found(*store, 1), taken);
+}
+
 TEST_P(OutboxContract, AWriteThatNeedsALeaseFailsOnceThatHasEnded) {
   enqueue(1);
   const auto node = connect();
@@ -275,7 +322,7 @@ TEST_P(OutboxContract, ABatchTellsOfEachRowByItself) {
   EXPECT_EQ(found(*store, 2).status, OutboxStatus::pending);
 }
 
-TEST_P(OutboxContract, WritesThatComeWhileTheSessionIsBusyShareACommit) {
+TEST_P(SqlOutboxContract, WritesThatComeWhileTheSessionIsBusyShareACommit) {
   constexpr int rows = 40;
   for (int i = 1; i <= rows; ++i) enqueue(i, "provider", "caller:" + std::to_string(i % 3));
   const auto node = connect();
@@ -448,7 +495,7 @@ TEST_P(OutboxContract, WhatIsNotThereIsSaidSo) {
   }
 }
 
-TEST_P(OutboxContract, HeadersThatCannotBeReadDoNotStopTheClaim) {
+TEST_P(SqlOutboxContract, HeadersThatCannotBeReadDoNotStopTheClaim) {
   enqueue(1);
   run("UPDATE outbox SET headers = '{\"a\":1}'", "UPDATE pawl.outbox SET headers = '{\"a\":1}'");
   const auto node = connect();
@@ -458,7 +505,10 @@ TEST_P(OutboxContract, HeadersThatCannotBeReadDoNotStopTheClaim) {
   EXPECT_FALSE(rows.front().readable);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, OutboxContract, ::testing::Values(Kind::sqlite, Kind::postgres),
+INSTANTIATE_TEST_SUITE_P(All, OutboxContract,
+                         ::testing::Values(Kind::sqlite, Kind::postgres, Kind::memory),
+                         testing::kind_name);
+INSTANTIATE_TEST_SUITE_P(All, SqlOutboxContract, ::testing::Values(Kind::sqlite, Kind::postgres),
                          testing::kind_name);
 
 }  // namespace

@@ -25,7 +25,7 @@
 
 namespace pawl::testing {
 
-enum class Kind { sqlite, postgres };
+enum class Kind { sqlite, postgres, memory };
 
 inline PostgresServer& server() {
   static PostgresServer instance({.fsync = false, .configuration = {}});
@@ -62,11 +62,12 @@ struct SqlNode {
   sql::SqlUpkeep upkeep{thread};
 };
 
-// A store of its own for each test.
+// A store of its own for each test. In memory: none; `OnEveryStore` has that.
 class OnBothStores : public ::testing::TestWithParam<Kind> {
  protected:
   OnBothStores() {
     static std::atomic<int> count = 0;
+    if (GetParam() == Kind::memory) return;
     if (GetParam() == Kind::sqlite) {
       store_ = sqlite::opened(directory_.file());
       return;
@@ -97,6 +98,7 @@ class OnBothStores : public ::testing::TestWithParam<Kind> {
 };
 
 inline std::string kind_name(const ::testing::TestParamInfo<Kind>& which) {
+  if (which.param == Kind::memory) return "Memory";
   return which.param == Kind::sqlite ? "Sqlite" : "Postgres";
 }
 

@@ -72,7 +72,10 @@ Task<StoreResult<bool>> MemoryOutboxStore::write(OutboxWrite write) {
   PAWL_CHECK(!write.next.owner.empty());
   const std::lock_guard lock(mutex_);
   const auto row = rows_.find(write.next.id);
-  if (row == rows_.end() || row->second.owner != write.next.owner) co_return false;
+  if (row == rows_.end() || row->second.scope != write.next.scope ||
+      row->second.owner != write.next.owner) {
+    co_return false;
+  }
   const std::optional<Instant> lease = row->second.locked_until;
   if (write.needs_lease && (!lease || *lease <= clock_())) co_return false;
   apply(row->second, write.next);

@@ -23,6 +23,7 @@ WebhookEvent as_kept(WebhookEvent event) {
   event.declined = event.is_final && (event.declined || event.response.status >= 400);
   event.response.headers = {{"Content-Type", type}};
   event.response.body = event.response.body.value_or("");
+  event.response.schema_version = response_schema_version;
   event.applied_as.clear();
   return event;
 }

@@ -101,9 +101,17 @@ Result<bool> reopen_case(Session& session, const Scope& scope, const Key& key,
       " next_at = CAST($3 AS bigint), changed_at = CAST($3 AS bigint), last_result = $4"
       " WHERE scope_id = $1 AND idempotency_key = $2 AND state = 'dead' RETURNING fence",
       {scope.text, key.text, micros(note.at), note.result}};
-  const Result<Rows> rows = run_together(session, {update, note_statement(scope, key, note)});
+  Result<Transaction> transaction = Transaction::begin(session);
+  if (!transaction) return Unexpected{transaction.error()};
+  const Result<Rows> rows = session.run(update.sql, update.parameters);
   if (!rows) return Unexpected{rows.error()};
-  return !rows->empty();
+  if (rows->empty()) return false;  // nobody is asked again: no note says so
+  const Statement told = note_statement(scope, key, note);
+  const Result<Rows> noted = session.run(told.sql, told.parameters);
+  if (!noted) return Unexpected{noted.error()};
+  const Result<Done> committed = transaction->commit();
+  if (!committed) return Unexpected{committed.error()};
+  return true;
 }
 
 Result<std::vector<CaseId>> find_undetermined(Session& session, const std::string& scope_prefix,
