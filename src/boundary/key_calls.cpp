@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "pawl/types/json.hpp"
+#include "src/core/encoding.hpp"
 #include "src/core/field_syntax.hpp"
+#include "src/core/json_text.hpp"
 #include "src/core/nearest.hpp"
 
 namespace pawl {
@@ -92,36 +94,6 @@ void read_fence(const Value& body, KeyCall& call, Trouble& trouble) {
   call.fence = Fence{*number};
 }
 
-// As it was written, but for blanks: numbers keep their digits, members their order.
-void append_text(std::string& out, const Value& value) {
-  switch (value.kind) {
-    case Kind::null: out += "null"; return;
-    case Kind::boolean: out += value.boolean ? "true" : "false"; return;
-    case Kind::number: out += value.text; return;
-    case Kind::string: out += json::quote(value.text); return;
-    case Kind::array: {
-      out += '[';
-      for (const Value& item : value.items) {
-        if (&item != &value.items.front()) out += ',';
-        append_text(out, item);
-      }
-      out += ']';
-      return;
-    }
-    case Kind::object: {
-      out += '{';
-      for (const json::Member& member : value.members) {
-        if (&member != &value.members.front()) out += ',';
-        out += json::quote(member.name);
-        out += ':';
-        append_text(out, member.value);
-      }
-      out += '}';
-      return;
-    }
-  }
-}
-
 void read_meaning(const Value& body, KeyCall& call, Trouble& trouble) {
   const Value* request = body.find("request");
   const Value* fingerprint = body.find("fingerprint");
@@ -132,7 +104,7 @@ void read_meaning(const Value& body, KeyCall& call, Trouble& trouble) {
     return;
   }
   if (request != nullptr) {
-    append_text(call.meaning, *request);
+    json::append_text(call.meaning, *request);
     call.meaning_type = "application/json";
     return;
   }
@@ -168,40 +140,6 @@ void read_after(const Value& body, KeyCall& call, Trouble& trouble) {
                       "answered it; \"\" where there is none yet");
   }
   read_text(body, "after", false, call.after, trouble);
-}
-
-int base64_value(char c) {
-  if (c >= 'A' && c <= 'Z') return c - 'A';
-  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-  if (c >= '0' && c <= '9') return c - '0' + 52;
-  if (c == '+') return 62;
-  return c == '/' ? 63 : -1;
-}
-
-// RFC 4648 section 4, with its padding and nothing in the bits that do not count.
-std::optional<std::string> from_base64(std::string_view text) {
-  if (text.size() % 4 != 0) return std::nullopt;
-  std::size_t padding = 0;
-  while (padding < 2 && text.ends_with('=')) {
-    text.remove_suffix(1);
-    ++padding;
-  }
-  std::string bytes;
-  bytes.reserve(text.size() * 3 / 4);
-  std::uint32_t group = 0;
-  int bits = 0;
-  for (const char c : text) {
-    const int value = base64_value(c);
-    if (value < 0) return std::nullopt;
-    group = (group << 6U | static_cast<std::uint32_t>(value)) & 0xFFFFFFU;
-    bits += 6;
-    if (bits < 8) continue;
-    bits -= 8;
-    bytes += static_cast<char>(group >> static_cast<unsigned>(bits) & 0xFFU);
-  }
-  const std::uint32_t left = group & ((1U << static_cast<unsigned>(bits)) - 1U);
-  if (left != 0 || bits == 6) return std::nullopt;
-  return bytes;
 }
 
 void read_headers(const Value& response, Headers& into, Trouble& trouble) {
@@ -247,14 +185,14 @@ void read_content(const Value& response, Response& into, Trouble& trouble) {
     into.body = text->text;
   }
   if (document != nullptr) {
-    append_text(into.body, *document);
+    json::append_text(into.body, *document);
     if (!find_header(into.headers, "Content-Type")) {
       into.headers.push_back({"Content-Type", "application/json"});
     }
   }
   if (bytes != nullptr) {
     std::optional<std::string> decoded =
-        bytes->kind == Kind::string ? from_base64(bytes->text) : std::nullopt;
+        bytes->kind == Kind::string ? from_base64(bytes->text, Base64Rules::strict) : std::nullopt;
     if (!decoded) {
       return trouble.at("/response/body_base64", "must be base64 with its padding (RFC 4648)");
     }

@@ -4,6 +4,7 @@
 
 #include "src/config/address.hpp"
 #include "src/config/known_names.hpp"
+#include "src/core/encoding.hpp"
 
 namespace pawl::config {
 namespace {
@@ -160,9 +161,7 @@ void check_complete(const Node& table, From from, Diagnostics& findings) {
   }
 }
 
-bool is_sha256(std::string_view text) {
-  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
+bool is_sha256(std::string_view text) { return text.size() == 64 && all_hex(text, HexCase::lower); }
 
 // One [[caller.api_key]]. A key pasted in place of its hash must not end up in a log: no echo.
 ApiKey read_api_key(const Node& table, Diagnostics& findings) {

@@ -2,15 +2,10 @@
 
 #include <algorithm>
 
+#include "src/core/encoding.hpp"
+
 namespace pawl::config {
 namespace {
-
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -22,30 +17,9 @@ constexpr std::string_view path_ends{"?# \t\r\n\0", 7};
 enum class Backslash { slash, itself };
 
 std::string unescaped_once(std::string_view path, Backslash backslash) {
-  std::string out;
-  out.reserve(path.size());
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    char c = path[i];
-    if (c == '%' && i + 2 < path.size()) {
-      const int high = hex_value(path[i + 1]);
-      const int low = hex_value(path[i + 2]);
-      if (high >= 0 && low >= 0) {
-        c = static_cast<char>(high * 16 + low);
-        i += 2;
-      }
-    }
-    out += c == '\\' && backslash == Backslash::slash ? '/' : c;
-  }
+  std::string out = percent_decoded(path);
+  if (backslash == Backslash::slash) std::ranges::replace(out, '\\', '/');
   return out;
-}
-
-// Takes the next segment off `rest`, which starts with '/'.
-std::string_view next_segment(std::string_view& rest) {
-  rest.remove_prefix(1);
-  const std::size_t end = std::min(rest.find('/'), rest.size());
-  const std::string_view segment = rest.substr(0, end);
-  rest.remove_prefix(end);
-  return segment;
 }
 
 enum class Parameters { kept, dropped };
@@ -101,6 +75,14 @@ PathPattern pattern_of(std::string_view route_path, Backslash backslash, Paramet
 }
 
 }  // namespace
+
+std::string_view next_segment(std::string_view& rest) {
+  rest.remove_prefix(1);
+  const std::size_t end = std::min(rest.find('/'), rest.size());
+  const std::string_view segment = rest.substr(0, end);
+  rest.remove_prefix(end);
+  return segment;
+}
 
 std::string canonical_path(std::string_view path) {
   return joined(unescaped_once(path, Backslash::slash), Parameters::dropped);

@@ -12,6 +12,9 @@
 
 namespace pawl::config {
 
+// Takes the next segment off `rest`, which starts with '/'; the slash goes with it.
+std::string_view next_segment(std::string_view& rest);
+
 // "/v1%2Fpay//x;a=1/" is "/v1/pay/x": escapes are undone once (a backslash counts as a slash),
 // parameters and empty segments dropped, dot segments (those that parameters had hidden) resolved.
 // "/" for the root; starts with '/' always.

@@ -3,6 +3,7 @@
 
 #include "src/config/canonical_path.hpp"
 #include "src/config/routes.hpp"
+#include "src/core/encoding.hpp"
 #include "src/core/nearest.hpp"
 
 namespace pawl::config {
@@ -29,13 +30,9 @@ bool is_letter_or_digit(char c) {
 // pchar of RFC 3986; a '*' has its own meaning here.
 bool is_literal(std::string_view segment) {
   constexpr std::string_view marks = "-._~!$&'()+,;=:@";
-  constexpr std::string_view hexadecimal = "0123456789abcdefABCDEF";
   for (std::size_t i = 0; i < segment.size(); ++i) {
     if (segment[i] == '%') {
-      const std::string_view digits = segment.substr(i + 1, 2);
-      if (digits.size() < 2 || digits.find_first_not_of(hexadecimal) != std::string_view::npos) {
-        return false;
-      }
+      if (!escape_at_start(segment.substr(i))) return false;
       i += 2;
     } else if (!is_letter_or_digit(segment[i]) &&
                marks.find(segment[i]) == std::string_view::npos) {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "src/config/files.hpp"
+#include "src/core/encoding.hpp"
 
 namespace pawl::config {
 namespace {
@@ -57,24 +58,6 @@ void drop_line_end(std::string& text) {
   if (text.ends_with('\r')) text.pop_back();
 }
 
-std::string url_quoted(std::string_view text) {
-  static constexpr std::string_view digits = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                       c == '-' || c == '.' || c == '_' || c == '~';
-    if (plain) {
-      out += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    out += '%';
-    out += digits[byte >> 4U];
-    out += digits[byte & 15U];
-  }
-  return out;
-}
-
 std::string pair_quoted(std::string_view text, bool in_quotes) {
   std::string out = in_quotes ? "" : "'";
   for (const char c : text) {
@@ -102,7 +85,7 @@ Expected<std::string, std::string> expand(std::string_view text, Quoting quoting
     drop_line_end(*value);
     switch (quoting) {
       case Quoting::none: out += *value; break;
-      case Quoting::url: out += url_quoted(*value); break;
+      case Quoting::url: out += percent_encoded(*value); break;
       case Quoting::pairs: out += pair_quoted(*value, out.ends_with('\'')); break;
     }
     at = reference->end;

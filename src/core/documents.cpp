@@ -2,27 +2,11 @@
 
 #include <cstdio>
 
+#include "src/core/encoding.hpp"
 #include "src/core/json_writer.hpp"
 
 namespace pawl {
 namespace {
-
-std::string base64(std::string_view bytes) {
-  static constexpr std::string_view digits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t j = 0; j < 3; ++j) {
-      group = group << 8 |
-              (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : std::uint32_t{0});
-    }
-    for (std::size_t j = 0; j < 4; ++j) {
-      out += i + j <= bytes.size() ? digits[group >> (18 - 6 * j) & 63U] : '=';
-    }
-  }
-  return out;
-}
 
 bool is_text(std::string_view bytes) { return json::read(json::quote(bytes)).has_value(); }
 
@@ -84,7 +68,7 @@ std::string stored_response(const StoredResponse& response) {
   if (!response.body) return out.flag("body_withheld", true).done();
   // Any bytes may be an answer; JSON text may not be any bytes.
   if (is_text(*response.body)) return out.text("body", *response.body).done();
-  return out.text("body_base64", base64(*response.body)).done();
+  return out.text("body_base64", to_base64(*response.body)).done();
 }
 
 }  // namespace pawl

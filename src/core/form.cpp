@@ -1,62 +1,32 @@
 #include "src/core/form.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
-#include <system_error>
+
+#include "src/core/encoding.hpp"
 
 namespace pawl {
 namespace {
 
-std::optional<char> percent_decoded(std::string_view digits) {
-  unsigned byte = 0;
-  const char* end = digits.data() + digits.size();
-  const auto [stopped, fault] = std::from_chars(digits.data(), end, byte, 16);
-  if (digits.size() != 2 || fault != std::errc{} || stopped != end) return std::nullopt;
-  return static_cast<char>(byte);
-}
-
+// A '+' is a blank unless it was escaped.
 std::string decode(std::string_view text) {
-  std::string decoded;
-  decoded.reserve(text.size());
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text[at] == '%') {
-      if (const auto byte = percent_decoded(text.substr(at + 1, 2))) {
-        decoded.push_back(*byte);
-        at += 2;
-        continue;
-      }
-    }
-    decoded.push_back(text[at] == '+' ? ' ' : text[at]);
-  }
-  return decoded;
+  std::string blanks(text);
+  std::ranges::replace(blanks, '+', ' ');
+  return percent_decoded(blanks);
 }
 
-bool is_unreserved(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '.' || c == '_' || c == '*';
-}
+bool stays_or_is_blank(char c) { return (is_unreserved(c) && c != '~') || c == '*' || c == ' '; }
 
 void append_encoded(std::string& into, std::string_view text) {
-  constexpr std::string_view digits = "0123456789ABCDEF";
-  for (const char c : text) {
-    if (is_unreserved(c)) {
-      into.push_back(c);
-    } else if (c == ' ') {
-      into.push_back('+');
-    } else {
-      const unsigned byte = static_cast<unsigned char>(c);
-      into.push_back('%');
-      into.push_back(digits[byte >> 4]);
-      into.push_back(digits[byte & 0xF]);
-    }
-  }
+  const auto begin = static_cast<std::ptrdiff_t>(into.size());
+  append_percent_encoded(into, text, stays_or_is_blank);
+  std::replace(into.begin() + begin, into.end(), ' ', '+');
 }
 
 bool is_doubtful(std::string_view body) {
   for (std::size_t at = 0; at < body.size(); ++at) {
     if (body[at] == ';') return true;
-    if (body[at] == '%' && !percent_decoded(body.substr(at + 1, 2))) return true;
+    if (body[at] == '%' && !escape_at_start(body.substr(at))) return true;
   }
   return false;
 }

@@ -5,14 +5,14 @@
 #include <cstdint>
 #include <optional>
 
+#include "src/core/encoding.hpp"
+
 namespace pawl {
 namespace {
 
-constexpr std::string_view digits = "0123456789abcdef";
-
 std::string in_hex(std::uint32_t value, std::size_t width) {
   std::string text;
-  for (; value != 0 || text.size() < width; value >>= 4U) text += digits[value & 15U];
+  for (; value != 0 || text.size() < width; value >>= 4U) text += hex_digit(value);
   std::ranges::reverse(text);
   return text;
 }

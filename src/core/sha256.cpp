@@ -4,9 +4,11 @@
 #include <openssl/evp.h>
 #include <openssl/params.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "pawl/types/check.hpp"
+#include "src/core/encoding.hpp"
 
 namespace pawl {
 namespace {
@@ -64,24 +66,10 @@ Digest hmac_sha256(std::string_view secret, std::string_view bytes) {
   return digest;
 }
 
-std::string hex(const Digest& digest) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text(2 * digest.size(), '0');
-  char* out = text.data();
-  for (const unsigned byte : digest) {
-    *out++ = digits[byte >> 4];
-    *out++ = digits[byte & 0xF];
-  }
-  return text;
-}
+std::string hex(const Digest& digest) { return to_hex(digest); }
 
 std::string from_hex(std::string_view digits) {
-  const auto value = [](char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return 0;
-  };
+  const auto value = [](char c) { return std::max(hex_value(c), 0); };
   std::string bytes;
   bytes.reserve(digits.size() / 2);
   for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {

@@ -4,42 +4,16 @@
 #include <array>
 #include <optional>
 
+#include "src/core/encoding.hpp"
 #include "src/core/structured_field_chars.hpp"
 
 namespace pawl::sf {
 namespace {
 
-// The bytes, or nothing. Without padding or with the right padding; pad bits may be anything: the
-// RFC wants parsers to be lenient in these two points and in no other.
-std::optional<std::string> decode_base64(std::string_view text) {
-  const std::string_view digits = text.substr(0, std::min(text.find('='), text.size()));
-  const std::size_t padding = text.size() - digits.size();
-  if (digits.size() % 4 == 1) return std::nullopt;
-  if (padding != 0 && (padding > 2 || text.size() % 4 != 0)) return std::nullopt;
-  if (text.substr(digits.size()).find_first_not_of('=') != std::string_view::npos) {
-    return std::nullopt;
-  }
-  std::string bytes;
-  unsigned bits = 0;
-  unsigned bit_count = 0;
-  for (const char c : digits) {
-    const std::size_t sextet = base64_alphabet.find(c);
-    if (sextet == std::string_view::npos) return std::nullopt;
-    bits = (bits << 6U | static_cast<unsigned>(sextet)) & 0xFFFFU;
-    bit_count += 6;
-    if (bit_count >= 8) {
-      bit_count -= 8;
-      bytes.push_back(static_cast<char>(bits >> bit_count & 0xFFU));
-    }
-  }
-  return bytes;
-}
-
 // Lower case only: the RFC wants one spelling.
-std::optional<unsigned> hex_digit(char c) {
-  if (is_digit(c)) return static_cast<unsigned>(c - '0');
-  if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a' + 10);
-  return std::nullopt;
+std::optional<unsigned> hex_digit_value(char c) {
+  const int value = hex_value(c, HexCase::lower);
+  return value < 0 ? std::nullopt : std::optional(static_cast<unsigned>(value));
 }
 
 // One pass over one value. A function that finds nothing has said why in error_.
@@ -140,7 +114,9 @@ class Parser {
     take(':');
     const std::size_t end = value_.find(':', at_);
     if (end == std::string_view::npos) return fail("a byte sequence without its closing colon");
-    std::optional<std::string> bytes = decode_base64(value_.substr(at_, end - at_));
+    // The RFC wants parsers to be lenient about padding and the bits behind the last byte.
+    std::optional<std::string> bytes =
+        from_base64(value_.substr(at_, end - at_), Base64Rules::lenient);
     if (!bytes) return fail("a byte sequence that is not Base64");
     at_ = end + 1;
     return Binary{std::move(*bytes)};
@@ -173,10 +149,10 @@ class Parser {
         utf8.push_back(value_[at_++]);
         continue;
       }
-      const std::optional<unsigned> high = hex_digit(peek());
+      const std::optional<unsigned> high = hex_digit_value(peek());
       if (!high) return fail("an escape without two lower-case hexadecimal digits");
       ++at_;
-      const std::optional<unsigned> low = hex_digit(peek());
+      const std::optional<unsigned> low = hex_digit_value(peek());
       if (!low) return fail("an escape without two lower-case hexadecimal digits");
       ++at_;
       utf8.push_back(static_cast<char>(*high << 4U | *low));

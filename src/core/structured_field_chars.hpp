@@ -14,9 +14,6 @@ inline constexpr std::size_t decimal_fraction_digits_max = 3;
 // Both of a Decimal in thousandths and of an Integer: fifteen nines.
 inline constexpr std::int64_t number_max = 999'999'999'999'999;
 
-inline constexpr std::string_view base64_alphabet =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 constexpr bool is_alpha(char c) { return is_lower(c) || (c >= 'A' && c <= 'Z'); }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "src/core/encoding.hpp"
 #include "src/core/overloaded.hpp"
 #include "src/core/structured_field.hpp"
 #include "src/core/structured_field_chars.hpp"
@@ -10,20 +11,7 @@ namespace {
 
 bool in_range(std::int64_t number) { return number >= -number_max && number <= number_max; }
 
-std::string encode_base64(std::string_view bytes) {
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const std::string_view group = bytes.substr(i, 3);
-    unsigned bits = 0;
-    for (std::size_t k = 0; k < 3; ++k) {
-      bits = bits << 8U | (k < group.size() ? static_cast<unsigned char>(group[k]) : 0U);
-    }
-    for (std::size_t k = 0; k < 4; ++k) {
-      text.push_back(k <= group.size() ? base64_alphabet[bits >> (18 - 6 * k) & 63U] : '=');
-    }
-  }
-  return text;
-}
+bool stays_in_display_string(char c) { return is_printable(c) && c != '%' && c != '"'; }
 
 // Appends to `out`; a function that returns false has said why in error_.
 class Serializer {
@@ -92,7 +80,7 @@ class Serializer {
   }
 
   bool binary(std::string_view bytes) {
-    out_ += ':' + encode_base64(bytes) + ':';
+    out_ += ':' + to_base64(bytes) + ':';
     return true;
   }
 
@@ -109,18 +97,8 @@ class Serializer {
 
   bool display_string(std::string_view utf8) {
     if (!is_utf8(utf8)) return fail("a display string that is not UTF-8");
-    constexpr std::string_view hex_digits = "0123456789abcdef";
     out_ += "%\"";
-    for (const char c : utf8) {
-      if (is_printable(c) && c != '%' && c != '"') {
-        out_.push_back(c);
-        continue;
-      }
-      const auto byte = static_cast<unsigned char>(c);
-      out_.push_back('%');
-      out_.push_back(hex_digits[byte >> 4U]);
-      out_.push_back(hex_digits[byte & 15U]);
-    }
+    append_percent_encoded(out_, utf8, stays_in_display_string, HexCase::lower);
     out_.push_back('"');
     return true;
   }

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "pawl/types/check.hpp"
+#include "src/core/encoding.hpp"
 #include "src/core/sha256.hpp"
 
 namespace pawl::gateway {
@@ -17,19 +18,7 @@ constexpr std::array<std::string_view, 6> usual_credentials{
 // '|' parts a caller from a route, so it stands for nothing else. What a header cannot carry as it
 // is goes as %XX: a service gets its scope in one (Pawl-Scope).
 std::string escaped(std::string_view text) {
-  static constexpr std::string_view digits = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    if (c > ' ' && c <= '~' && c != '%' && c != '|') {
-      out += c;
-    } else {
-      const auto byte = static_cast<unsigned char>(c);
-      out += '%';
-      out += digits[byte >> 4U];
-      out += digits[byte & 15U];
-    }
-  }
-  return out;
+  return percent_encoded(text, [](char c) { return c > ' ' && c <= '~' && c != '%' && c != '|'; });
 }
 
 }  // namespace

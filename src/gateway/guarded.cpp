@@ -5,6 +5,7 @@
 
 #include "src/adapters/http/forwarding.hpp"
 #include "src/adapters/http/syntax.hpp"
+#include "src/core/encoding.hpp"
 #include "src/core/sha256.hpp"
 #include "src/gateway/answer_options.hpp"
 #include "src/gateway/attempt_headers.hpp"
@@ -27,30 +28,11 @@ void append_values(std::string& out, const http::Fields& fields, std::string_vie
   }
 }
 
-// For a path segment or a query's value: only what stands for itself in both.
-void append_escaped(std::string& out, std::string_view text) {
-  static constexpr std::string_view digits = "0123456789ABCDEF";
-  for (const char c : text) {
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                       c == '-' || c == '.' || c == '_' || c == '~';
-    if (plain) {
-      out += c;
-    } else {
-      const auto byte = static_cast<unsigned char>(c);
-      out += '%';
-      out += digits[byte >> 4U];
-      out += digits[byte & 15U];
-    }
-  }
-}
-
 // Where a caller reads what became of its key.
 std::string status_url(const Key& key, const config::Route& route) {
-  std::string url = "/_pawl/v1/keys/";
-  append_escaped(url, key.text);
+  std::string url = "/_pawl/v1/keys/" + percent_encoded(key.text);
   if (route.policy.key_scope == config::KeyScope::caller_route) {
-    url += "?route=";
-    append_escaped(url, route.name);
+    url += "?route=" + percent_encoded(route.name);
   }
   return url;
 }

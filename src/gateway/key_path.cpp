@@ -1,6 +1,6 @@
 #include "src/gateway/key_path.hpp"
 
-#include "src/adapters/http/syntax.hpp"
+#include "src/core/encoding.hpp"
 
 namespace pawl::gateway {
 
@@ -9,18 +9,7 @@ std::string_view loggable_path(std::string_view path) {
   return path.starts_with(keys_path) ? keys_path : own_prefix;
 }
 
-std::string unescaped(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size()) {
-      out += static_cast<char>(http::hex_value(text[i + 1]) * 16 + http::hex_value(text[i + 2]));
-      i += 2;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
+std::string unescaped(std::string_view text) { return percent_decoded(text); }
 
 std::optional<KeyCallPath> key_call_in(std::string_view method, std::string_view path) {
   if (method != "POST" || !path.starts_with(keys_path)) return std::nullopt;

@@ -2,34 +2,15 @@
 
 #include <algorithm>
 
+#include "src/core/encoding.hpp"
+
 namespace pawl::gateway {
 namespace {
-
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-bool is_unreserved(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-         c == '.' || c == '_' || c == '~';
-}
-
-// Takes the next segment off `rest`, which starts with '/'.
-std::string_view next_segment(std::string_view& rest) {
-  rest.remove_prefix(1);
-  const std::size_t end = std::min(rest.find('/'), rest.size());
-  const std::string_view segment = rest.substr(0, end);
-  rest.remove_prefix(end);
-  return segment;
-}
 
 bool fits_as_sent(const std::vector<std::string>& segments, bool any_rest, std::string_view path) {
   for (const std::string& wanted : segments) {
     if (path.empty()) return false;
-    const std::string_view segment = next_segment(path);
+    const std::string_view segment = config::next_segment(path);
     if (config::is_variable(wanted) ? segment.empty() : segment != wanted) return false;
   }
   return any_rest ? !path.empty() : path.empty();
@@ -37,22 +18,7 @@ bool fits_as_sent(const std::vector<std::string>& segments, bool any_rest, std::
 
 }  // namespace
 
-std::string plain_path(std::string_view path) {
-  std::string plain;
-  plain.reserve(path.size());
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    if (path[i] == '%' && i + 2 < path.size()) {
-      const char decoded = static_cast<char>(hex_value(path[i + 1]) * 16 + hex_value(path[i + 2]));
-      if (is_unreserved(decoded)) {
-        plain += decoded;
-        i += 2;
-        continue;
-      }
-    }
-    plain += path[i];
-  }
-  return plain;
-}
+std::string plain_path(std::string_view path) { return percent_decoded(path, is_unreserved); }
 
 Routes::Routes(const config::Config& config) : routes_(config.routes) {
   fallback_.match = "* /*";
@@ -68,7 +34,7 @@ Routes::Routes(const config::Config& config) : routes_(config.routes) {
     if (!config::is_plainly_canonical(route.path)) plainly_canonical_ = false;
     std::string_view rest = route.path;
     while (!rest.empty()) {
-      const std::string_view segment = next_segment(rest);
+      const std::string_view segment = config::next_segment(rest);
       if (segment == "*" && rest.empty()) {
         pattern.any_rest = true;
       } else {

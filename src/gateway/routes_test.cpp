@@ -38,5 +38,10 @@ lookups_per_second = "off"
   EXPECT_EQ(routes.lookups_per_second(*routes.named("open")), std::nullopt);
 }
 
+TEST(PlainPath, UndoesOnlyWholeEscapesOfUnreservedCharacters) {
+  EXPECT_EQ(plain_path("/%70%61y%2Fx%7E%2541"), "/pay%2Fx~%2541");
+  EXPECT_EQ(plain_path("/%5z/%6g/%4"), "/%5z/%6g/%4");
+}
+
 }  // namespace
 }  // namespace pawl::gateway

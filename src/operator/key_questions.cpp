@@ -1,5 +1,6 @@
 #include "src/operator/key_questions.hpp"
 
+#include "src/core/encoding.hpp"
 #include "src/engine/stored_restoration.hpp"
 #include "src/reconcile/derived_key.hpp"
 
@@ -143,7 +144,7 @@ std::optional<Refusal> check_question(const KeyQuestion& question) {
   if (named != 1) {
     return malformed("say which key: KEY, or --hash or --request-id of a line of the log").error;
   }
-  const bool is_hash = question.hash.find_first_not_of("0123456789abcdef") == std::string::npos;
+  const bool is_hash = all_hex(question.hash, HexCase::lower);
   if (!question.hash.empty() && (!is_hash || question.hash.size() < hash_digits_min)) {
     return malformed("--hash is the log's key or key_hash: 6 to 12 hexadecimal digits").error;
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/core/encoding.hpp"
+
 namespace pawl {
 namespace {
 
@@ -11,11 +13,6 @@ constexpr std::size_t request_id_digits = 32;
 constexpr std::string_view own_prefix = "req_";
 // Fences rise by one with every owner: so many executions back are recognised.
 constexpr int attempts_back = 100;
-
-bool all_hex(std::string_view text) {
-  return std::ranges::all_of(
-      text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-}
 
 // Which attempt at this key has the id; 0: none.
 int attempt_with_id(const KeyRef& ref, const std::string& id) {
@@ -63,10 +60,13 @@ Task<OrRefusal<FoundKeys>> search_keys(KeyDirectory& directory, KeySearch search
   co_return found;
 }
 
-bool looks_like_hash(std::string_view text) { return text.size() == hash_digits && all_hex(text); }
+bool looks_like_hash(std::string_view text) {
+  return text.size() == hash_digits && all_hex(text, HexCase::lower);
+}
 
 bool looks_like_request_id(std::string_view text) {
-  return (text.size() == request_id_digits && all_hex(text)) || is_of_no_execution(text);
+  return (text.size() == request_id_digits && all_hex(text, HexCase::lower)) ||
+         is_of_no_execution(text);
 }
 
 bool is_of_no_execution(std::string_view request_id) { return request_id.starts_with(own_prefix); }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/core/encoding.hpp"
 #include "src/core/sha256.hpp"
 
 namespace pawl::reconcile {
@@ -50,22 +51,6 @@ std::optional<Claim> stripe_claim(std::string_view header) {
   return claim;
 }
 
-std::string base64(const Digest& digest) {
-  static constexpr std::string_view letters =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  for (std::size_t i = 0; i < digest.size(); i += 3) {
-    const std::size_t left = std::min<std::size_t>(3, digest.size() - i);
-    std::uint32_t bits = static_cast<std::uint32_t>(digest[i]) << 16U;
-    if (left > 1) bits |= static_cast<std::uint32_t>(digest[i + 1]) << 8U;
-    if (left > 2) bits |= digest[i + 2];
-    for (std::size_t j = 0; j < 4; ++j) {
-      out += j <= left ? letters[(bits >> (18U - 6U * j)) & 63U] : '=';
-    }
-  }
-  return out;
-}
-
 std::string lower(std::string_view text) {
   std::string out(text);
   for (char& c : out) {
@@ -80,7 +65,7 @@ bool is_signed(const Claim& claim, const std::string& payload, Encoding encoding
   bool found = false;
   for (const std::string& secret : secrets) {
     const Digest digest = hmac_sha256(secret, payload);
-    const std::string made = encoding == Encoding::hex ? hex(digest) : base64(digest);
+    const std::string made = encoding == Encoding::hex ? hex(digest) : to_base64(digest);
     for (const std::string_view signature : claim.signatures) {
       const std::string told =
           encoding == Encoding::hex ? lower(signature) : std::string(signature);

@@ -4,6 +4,9 @@
 #include <array>
 #include <optional>
 
+#include "src/core/encoding.hpp"
+#include "src/core/json_text.hpp"
+
 namespace pawl::reconcile {
 namespace {
 
@@ -14,22 +17,6 @@ const std::string& value_of(const Subject& subject, std::string_view name) {
   if (name == "scope") return subject.scope;
   if (name == "resource_id") return subject.resource_id;
   return subject.derived_key;
-}
-
-void append_escaped(std::string& out, std::string_view text) {
-  static constexpr std::string_view digits = "0123456789ABCDEF";
-  for (const char c : text) {
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                       c == '-' || c == '_' || c == '~' || c == '.';
-    if (plain) {
-      out += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    out += '%';
-    out += digits[byte >> 4U];
-    out += digits[byte & 15U];
-  }
 }
 
 // What a value must not have to stand in a path: decoded once more on the way, it would be a step
@@ -62,9 +49,7 @@ bool looks_like_name(std::string_view text) {
 std::string escaped(std::string_view text) {
   if (text == ".") return "%2E";
   if (text == "..") return "%2E%2E";
-  std::string out;
-  append_escaped(out, text);
-  return out;
+  return percent_encoded(text);
 }
 
 Expected<Template, std::string> parse_template(std::string_view text, bool pointers) {
@@ -165,26 +150,9 @@ Expected<std::string, std::string> fill_json(const Template& text, const Subject
   return out;
 }
 
-// As deep as json::read lets it be: 64 levels.
 std::string to_json(const json::Value& value) {
   std::string out;
-  switch (value.kind) {
-    case json::Kind::null: return "null";
-    case json::Kind::boolean: return value.boolean ? "true" : "false";
-    case json::Kind::number: return value.text;
-    case json::Kind::string: return json::quote(value.text);
-    case json::Kind::array:
-      for (const json::Value& item : value.items) {
-        out.append(out.empty() ? "[" : ",").append(to_json(item));
-      }
-      return out.empty() ? "[]" : out + "]";
-    case json::Kind::object:
-      for (const json::Member& member : value.members) {
-        out.append(out.empty() ? "{" : ",").append(json::quote(member.name)).append(":");
-        out.append(to_json(member.value));
-      }
-      return out.empty() ? "{}" : out + "}";
-  }
+  json::append_text(out, value);
   return out;
 }
 

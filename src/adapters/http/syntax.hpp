@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/core/encoding.hpp"
 #include "src/core/field_syntax.hpp"
 
 namespace pawl::http {
@@ -15,13 +16,7 @@ constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_alpha(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 
-constexpr int hex_value(char c) {
-  if (is_digit(c)) return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
+using pawl::hex_value;
 using pawl::is_field_value;
 using pawl::is_token;
 using pawl::is_token_char;

@@ -34,11 +34,9 @@ bool is_visible(std::string_view text, int decoded_min) {
     const auto byte = static_cast<unsigned char>(text[i]);
     if (byte <= 0x20 || byte >= 0x7F || byte == '#') return false;
     if (byte != '%') continue;
-    if (i + 2 >= text.size()) return false;
-    const int high = hex_value(text[i + 1]);
-    const int low = hex_value(text[i + 2]);
-    if (high < 0 || low < 0) return false;
-    const int decoded = high * 16 + low;
+    const std::optional<char> escaped = escape_at_start(text.substr(i));
+    if (!escaped) return false;
+    const int decoded = static_cast<unsigned char>(*escaped);
     if (decoded < decoded_min || decoded == 0x7F) return false;
   }
   return true;

@@ -3,6 +3,7 @@
 #include <openssl/rand.h>
 
 #include "pawl/types/check.hpp"
+#include "src/core/encoding.hpp"
 
 namespace pawl::os {
 
@@ -19,16 +20,7 @@ std::span<const unsigned char> SystemEntropy::next_token() {
   return token;
 }
 
-Owner SystemEntropy::new_owner() {
-  static constexpr std::string_view digits = "0123456789abcdef";
-  Owner owner;
-  owner.text.reserve(2 * token_bytes);
-  for (const unsigned char byte : next_token()) {
-    owner.text += digits[byte >> 4U];
-    owner.text += digits[byte & 15U];
-  }
-  return owner;
-}
+Owner SystemEntropy::new_owner() { return Owner{to_hex(next_token())}; }
 
 std::uint64_t SystemEntropy::below(std::uint64_t bound) {
   PAWL_CHECK(bound > 0);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "pawl/types/check.hpp"
+#include "src/core/encoding.hpp"
 
 namespace pawl::postgres {
 namespace {
@@ -48,12 +49,6 @@ void overwrite(std::string& bytes, std::size_t at, std::uint32_t value) {
   std::string encoded;
   append_big_endian(encoded, value);
   bytes.replace(at, encoded.size(), encoded);
-}
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
 }
 
 // How many bytes the UTF-8 sequence at the start of `bytes` has; 0 where there is none.
@@ -183,28 +178,13 @@ bool is_text(std::string_view bytes) {
 
 std::string text_of(std::string_view bytes) {
   if (is_text(bytes) && !bytes.starts_with("\\x")) return std::string(bytes);
-  static constexpr std::string_view digits = "0123456789abcdef";
-  std::string text = "\\x";
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    text += digits[byte >> 4U];
-    text += digits[byte & 15U];
-  }
-  return text;
+  return "\\x" + to_hex(bytes);
 }
 
 std::string bytes_of(std::string_view text) {
   // Written by somebody else, a text may start with \x and mean just that.
-  const std::string literal(text);
-  if (!text.starts_with("\\x") || text.size() % 2 != 0) return literal;
-  std::string bytes;
-  for (std::size_t i = 2; i < text.size(); i += 2) {
-    const int high = hex_digit(text[i]);
-    const int low = hex_digit(text[i + 1]);
-    if (high < 0 || low < 0) return literal;
-    bytes += static_cast<char>(high * 16 + low);
-  }
-  return bytes;
+  if (!text.starts_with("\\x")) return std::string(text);
+  return hex_decoded(text.substr(2), HexCase::lower).value_or(std::string(text));
 }
 
 std::optional<std::int64_t> read_int64(std::string_view bytes) {
