@@ -8,10 +8,10 @@
 
 #include "cmd/pawl/command.hpp"
 #include "cmd/pawl/setting_up.hpp"
-#include "pawl/types/json.hpp"
 #include "src/config/read_config.hpp"
 #include "src/config/serving.hpp"
 #include "src/config/show.hpp"
+#include "src/core/json_writer.hpp"
 
 namespace pawl::cmd {
 namespace {
@@ -31,9 +31,9 @@ std::string in_json(const config::Troubles& troubles) {
   std::string list = "[";
   for (const config::Diagnostic& trouble : troubles) {
     if (list.size() > 1) list += ',';
-    list += "{\"file\":" + json::quote(trouble.file) + ",\"line\":" + std::to_string(trouble.line) +
-            ",\"column\":" + std::to_string(trouble.column) +
-            ",\"message\":" + json::quote(trouble.what) + "}";
+    JsonObject one;
+    one.text("file", trouble.file).number("line", trouble.line).number("column", trouble.column);
+    list += one.text("message", trouble.what).done();
   }
   return list + "]";
 }
@@ -44,8 +44,9 @@ int check(const CheckOptions& options) {
   const config::Troubles errors = read ? config::Troubles{} : read.error();
   const config::Troubles warnings = read ? read->warnings : config::Troubles{};
   if (options.json) {
-    std::cout << "{\"ok\":" << (read ? "true" : "false") << ",\"errors\":" << in_json(errors)
-              << ",\"warnings\":" << in_json(warnings) << "}\n";
+    JsonObject out;
+    out.flag("ok", read.has_value()).raw("errors", in_json(errors));
+    std::cout << out.raw("warnings", in_json(warnings)).done() << '\n';
     return read ? exit_ok : exit_bad_data;
   }
   if (!read) return bad(errors);

@@ -8,6 +8,7 @@
 #include "cmd/pawl/command.hpp"
 #include "pawl/types/fingerprint.hpp"
 #include "src/core/canonical.hpp"
+#include "src/core/json_writer.hpp"
 
 namespace pawl::cmd {
 namespace {
@@ -71,9 +72,9 @@ int run(const Options& options) {
   const Expected<Fingerprinted, json::Error> made = fingerprint(content, rules, {});
   if (!made) return bad_input("the body is not JSON: " + at_byte(made.error()));
   if (options.json) {
-    std::cout << R"({"version":)" << version_of(made->fingerprint) << R"(,"canonical":)"
-              << json::quote(made->canonical) << R"(,"fingerprint":)"
-              << json::quote(made->fingerprint.text) << "}\n";
+    JsonObject out;
+    out.raw("version", version_of(made->fingerprint)).text("canonical", made->canonical);
+    std::cout << out.text("fingerprint", made->fingerprint.text).done() << '\n';
   } else {
     std::cout << "canonical    " << made->canonical << '\n'
               << "fingerprint  " << made->fingerprint.text << '\n';

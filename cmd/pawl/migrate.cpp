@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "cmd/pawl/command.hpp"
-#include "pawl/types/json.hpp"
 #include "src/adapters/postgres/grants.hpp"
 #include "src/adapters/postgres/migrate.hpp"
 #include "src/config/secrets.hpp"
+#include "src/core/json_writer.hpp"
 #include "src/node/open_store.hpp"
 
 namespace pawl::cmd {
@@ -43,13 +43,19 @@ int migrate_sqlite(const Options& options) {
   return exit_ok;
 }
 
-void print_json(const postgres::MigrationStatus& status, bool applied) {
-  std::cout << R"({"version_before":)" << status.version_before << R"(,"version_now":)"
-            << status.version_now << (applied ? R"(,"applied":[)" : R"(,"pending":[)");
-  for (const std::string& name : status.pending) {
-    std::cout << (&name == &status.pending.front() ? "" : ",") << json::quote(name);
+std::string in_json(const std::vector<std::string>& texts) {
+  std::string list = "[";
+  for (const std::string& text : texts) {
+    if (list.size() > 1) list += ',';
+    list += json::quote(text);
   }
-  std::cout << "]}\n";
+  return list + "]";
+}
+
+void print_json(const postgres::MigrationStatus& status, bool applied) {
+  JsonObject out;
+  out.number("version_before", status.version_before).number("version_now", status.version_now);
+  std::cout << out.raw(applied ? "applied" : "pending", in_json(status.pending)).done() << '\n';
 }
 
 void print_text(const postgres::MigrationStatus& status, bool applied) {
@@ -100,11 +106,9 @@ int grant(const Options& options) {
                                         : postgres::grants_for(options.store, *roles);
   if (!statements) return failed(statements.error());
   if (options.json) {
-    std::cout << R"({"applied":)" << (options.apply ? "true" : "false") << R"(,"grants":[)";
-    for (const std::string& statement : *statements) {
-      std::cout << (&statement == &statements->front() ? "" : ",") << json::quote(statement);
-    }
-    std::cout << "]}\n";
+    JsonObject out;
+    std::cout << out.flag("applied", options.apply).raw("grants", in_json(*statements)).done()
+              << '\n';
     return exit_ok;
   }
   for (const std::string& statement : *statements) std::cout << statement << ";\n";

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "pawl/types/json.hpp"
 
@@ -26,7 +27,12 @@ class JsonObject {
     out_.append(json::quote(name)).append(":").append(value);
     return *this;
   }
-  [[nodiscard]] std::string done() const { return out_.empty() ? "{}" : out_ + "}"; }
+  [[nodiscard]] std::string done() const& { return out_.empty() ? "{}" : out_ + "}"; }
+  [[nodiscard]] std::string done() && {
+    if (out_.empty()) return "{}";
+    out_.push_back('}');
+    return std::move(out_);
+  }
 
  private:
   std::string out_;

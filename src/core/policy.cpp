@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "pawl/types/json.hpp"
+#include "src/core/json_writer.hpp"
 
 namespace pawl {
 
@@ -40,14 +41,9 @@ StoredPolicy frozen() {
 
 class Writer {
  public:
-  void text(std::string_view name, std::string_view value) { raw(name, json::quote(value)); }
-  void number(std::string_view name, std::int64_t value) { raw(name, std::to_string(value)); }
-  void raw(std::string_view name, std::string_view value) {
-    out_ += out_.empty() ? '{' : ',';
-    out_ += json::quote(name);
-    out_ += ':';
-    out_ += value;
-  }
+  void text(std::string_view name, std::string_view value) { out_.text(name, value); }
+  void number(std::string_view name, std::int64_t value) { out_.number(name, value); }
+  void raw(std::string_view name, std::string_view value) { out_.raw(name, value); }
   template <class Enum>
   void choice(std::string_view name, Enum value, Enum usual) {
     if (value != usual) text(name, to_text(value));
@@ -64,10 +60,10 @@ class Writer {
     }
     raw(name, items + ']');
   }
-  std::string finish() && { return std::move(out_) + '}'; }
+  std::string finish() && { return std::move(out_).done(); }
 
  private:
-  std::string out_;
+  JsonObject out_;
 };
 
 using Trouble = std::optional<std::string>;

@@ -7,6 +7,7 @@
 #include "pawl/types/json.hpp"
 #include "src/core/given_up.hpp"
 #include "src/core/held_answer.hpp"
+#include "src/core/json_writer.hpp"
 #include "src/core/overloaded.hpp"
 
 namespace pawl {
@@ -115,14 +116,16 @@ int status_in(const ProblemType& type, const ProblemDetails& problem, Profile pr
 }
 
 std::string stripe_body(const ProblemType& type, std::string_view detail) {
-  return R"({"error":{"type":"idempotency_error","code":)" + json::quote(type.slug) +
-         R"(,"message":)" + json::quote(detail) + "}}";
+  JsonObject error;
+  error.text("type", "idempotency_error").text("code", type.slug).text("message", detail);
+  return JsonObject().raw("error", error.done()).done();
 }
 
 std::string problem_body(const ProblemType& type, int status, std::string_view detail) {
-  return R"({"type":)" + json::quote("urn:pawl:problem:" + std::string(type.slug)) +
-         R"(,"title":)" + json::quote(type.title) + R"(,"status":)" + std::to_string(status) +
-         R"(,"detail":)" + json::quote(detail) + R"(,"code":)" + json::quote(type.slug) + "}";
+  JsonObject body;
+  body.text("type", "urn:pawl:problem:" + std::string(type.slug)).text("title", type.title);
+  body.number("status", status).text("detail", detail).text("code", type.slug);
+  return std::move(body).done();
 }
 
 std::string whole_seconds(Duration duration) {

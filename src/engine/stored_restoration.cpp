@@ -2,12 +2,12 @@
 
 #include <charconv>
 
-#include "pawl/types/json.hpp"
+#include "src/core/json_writer.hpp"
 
 namespace pawl {
 namespace {
 
-std::string micros(Instant at) { return std::to_string(at.time_since_epoch().count()); }
+std::int64_t micros(Instant at) { return at.time_since_epoch().count(); }
 
 std::optional<Instant> instant_in(const json::Value& object, std::string_view name) {
   const json::Value* const member = object.find(name);
@@ -22,10 +22,11 @@ std::optional<Instant> instant_in(const json::Value& object, std::string_view na
 }  // namespace
 
 std::string to_json(const StoredRestoration& restoration) {
-  return R"({"since_us":)" + micros(restoration.since) + R"(,"at_us":)" + micros(restoration.at) +
-         R"(,"until_us":)" + micros(restoration.until) + R"(,"finished":)" +
-         (restoration.finished ? "true" : "false") +
-         (restoration.trust_uuidv7 ? R"(,"trust_uuidv7":true})" : "}");
+  JsonObject out;
+  out.number("since_us", micros(restoration.since)).number("at_us", micros(restoration.at));
+  out.number("until_us", micros(restoration.until)).flag("finished", restoration.finished);
+  if (restoration.trust_uuidv7) out.flag("trust_uuidv7", true);
+  return out.done();
 }
 
 std::optional<StoredRestoration> restoration_from(const std::string& json) {

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdio>
 
-#include "pawl/types/json.hpp"
+#include "src/core/json_writer.hpp"
 #include "src/core/printable.hpp"
 
 namespace pawl {
@@ -89,12 +89,12 @@ std::string outbox_list(const std::vector<OutboxRow>& rows, Instant now) {
 }
 
 std::string outbox_list_json(const std::vector<OutboxRow>& rows) {
-  std::string out = "{\"rows\":[";
+  std::string list = "[";
   for (const OutboxRow& row : rows) {
-    if (&row != &rows.front()) out += ',';
-    out += outbox_row_json(row);
+    if (&row != &rows.front()) list += ',';
+    list += outbox_row_json(row);
   }
-  return out + "]}";
+  return JsonObject().raw("rows", list + "]").done();
 }
 
 std::string outbox_row(const OutboxRow& row, Instant now) {
@@ -126,28 +126,18 @@ std::string outbox_row_json(const OutboxRow& row) {
   const auto time = [](std::optional<Instant> at) {
     return at ? json::quote(iso(*at)) : std::string("null");
   };
-  std::string out = "{";
-  const auto add = [&](std::string_view name, const std::string& value) {
-    out.append(out.size() > 1 ? "," : "").append(json::quote(name)).append(":").append(value);
-  };
-  add("id", json::quote(row.id));
-  add("scope", json::quote(row.scope.text));
-  add("key", json::quote(row.key.text));
-  add("destination", json::quote(row.destination));
-  add("derived_key", json::quote(row.derived_key));
-  add("method", json::quote(row.method));
-  add("path", json::quote(row.path));
-  add("status", json::quote(to_text(row.status)));
-  add("attempt", std::to_string(row.attempt));
-  add("next_attempt_at", time(row.next_attempt_at));
-  add("first_sent_at", time(row.first_sent_at));
-  add("response_code", row.response_code ? std::to_string(*row.response_code) : "null");
-  add("provider_id", json::quote(row.provider_id));
-  add("last_error", json::quote(row.last_error));
-  add("created_at", time(row.created_at));
-  add("done_at", time(row.done_at));
-  add("discarded_at", time(row.discarded_at));
-  return printable_json(out + "}");
+  JsonObject out;
+  out.text("id", row.id).text("scope", row.scope.text).text("key", row.key.text);
+  out.text("destination", row.destination).text("derived_key", row.derived_key);
+  out.text("method", row.method).text("path", row.path);
+  out.text("status", to_text(row.status)).number("attempt", row.attempt);
+  out.raw("next_attempt_at", time(row.next_attempt_at));
+  out.raw("first_sent_at", time(row.first_sent_at));
+  out.raw("response_code", row.response_code ? std::to_string(*row.response_code) : "null");
+  out.text("provider_id", row.provider_id).text("last_error", row.last_error);
+  out.raw("created_at", time(row.created_at)).raw("done_at", time(row.done_at));
+  out.raw("discarded_at", time(row.discarded_at));
+  return printable_json(out.done());
 }
 
 }  // namespace pawl

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <cstdio>
 
-#include "pawl/types/json.hpp"
 #include "src/config/show.hpp"
+#include "src/core/json_writer.hpp"
 
 namespace pawl {
 namespace {
@@ -19,11 +19,9 @@ std::string counts_text(const StoreOverview::Counts& counts) {
 }
 
 std::string counts_json(const StoreOverview::Counts& counts) {
-  std::string text = "{";
-  for (const auto& [status, number] : counts) {
-    text += (text.size() > 1 ? "," : "") + json::quote(status) + ":" + std::to_string(number);
-  }
-  return text + "}";
+  JsonObject out;
+  for (const auto& [status, number] : counts) out.raw(status, std::to_string(number));
+  return out.done();
 }
 
 std::string restoration_text(const StoredRestoration& restoration, bool in_force) {
@@ -63,13 +61,15 @@ std::string store_summary(const StoreSummary& summary, const std::string& store)
 
 std::string store_summary_json(const StoreSummary& summary) {
   const StoreOverview& overview = summary.overview;
-  return R"({"schema_version":)" + std::to_string(overview.schema_version) + R"(,"purge_epoch":)" +
-         std::to_string(overview.purge_epoch) + R"(,"restoration":)" +
-         (summary.restoration ? to_json(*summary.restoration) : "null") + R"(,"in_force":)" +
-         (summary.restoration_in_force() ? "true" : "false") + R"(,"keys":)" +
-         counts_json(overview.keys) + R"(,"outbox":)" + counts_json(overview.outbox) +
-         R"(,"evidence":)" + std::to_string(overview.evidence) + R"(,"audit":)" +
-         std::to_string(overview.audit) + "}\n";
+  JsonObject out;
+  out.number("schema_version", overview.schema_version);
+  out.number("purge_epoch", overview.purge_epoch);
+  out.raw("restoration", summary.restoration ? to_json(*summary.restoration) : "null");
+  out.flag("in_force", summary.restoration_in_force());
+  out.raw("keys", counts_json(overview.keys)).raw("outbox", counts_json(overview.outbox));
+  out.raw("evidence", std::to_string(overview.evidence));
+  out.raw("audit", std::to_string(overview.audit));
+  return out.done() + "\n";
 }
 
 std::string keys_in_words(const Upkeep::KeyCount& count, std::int64_t exact_max) {

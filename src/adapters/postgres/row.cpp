@@ -1,7 +1,7 @@
 #include "src/adapters/postgres/row.hpp"
 
 #include "pawl/types/check.hpp"
-#include "pawl/types/json.hpp"
+#include "src/core/json_writer.hpp"
 #include "src/core/overloaded.hpp"
 #include "src/core/sha256.hpp"
 
@@ -41,8 +41,9 @@ constexpr std::array<ColumnInfo, columns_count> all_columns{{
 }};
 
 std::string encode_request(const StoredRequest& request) {
-  return "{\"target\":" + json::quote(text_of(request.target)) +
-         ",\"headers\":" + encode_headers(request.headers) + "}\n" + request.body;
+  JsonObject head;
+  head.text("target", text_of(request.target)).raw("headers", encode_headers(request.headers));
+  return std::move(head).done() + "\n" + request.body;
 }
 
 std::optional<Headers> headers_in(const json::Value& list) {

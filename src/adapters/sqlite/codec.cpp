@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "pawl/types/json.hpp"
+#include "src/core/json_writer.hpp"
 
 namespace pawl::sqlite {
 namespace {
@@ -94,10 +94,9 @@ std::optional<Headers> decode_headers(std::string_view text) {
 }
 
 std::string encode_request(const StoredRequest& request) {
-  std::string bytes = R"({"target":)" + quoted(request.target);
-  bytes += R"(,"headers":)" + encode_headers(request.headers) + "}\n";
-  bytes += request.body;
-  return bytes;
+  JsonObject head;
+  head.raw("target", quoted(request.target)).raw("headers", encode_headers(request.headers));
+  return std::move(head).done() + "\n" + request.body;
 }
 
 std::optional<StoredRequest> decode_request(std::string_view bytes) {
