@@ -73,7 +73,7 @@ int run(const Options& options) {
   if (!made) return bad_input("the body is not JSON: " + at_byte(made.error()));
   if (options.json) {
     JsonObject out;
-    out.number("version", version_of(made->fingerprint)).text("canonical", made->canonical);
+    out.raw("version", version_of(made->fingerprint)).text("canonical", made->canonical);
     std::cout << out.text("fingerprint", made->fingerprint.text).done() << '\n';
   } else {
     std::cout << "canonical    " << made->canonical << '\n'

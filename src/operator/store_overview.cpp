@@ -20,7 +20,7 @@ std::string counts_text(const StoreOverview::Counts& counts) {
 
 std::string counts_json(const StoreOverview::Counts& counts) {
   JsonObject out;
-  for (const auto& [status, number] : counts) out.number(status, number);
+  for (const auto& [status, number] : counts) out.raw(status, std::to_string(number));
   return out.done();
 }
 
@@ -67,7 +67,8 @@ std::string store_summary_json(const StoreSummary& summary) {
   out.raw("restoration", summary.restoration ? to_json(*summary.restoration) : "null");
   out.flag("in_force", summary.restoration_in_force());
   out.raw("keys", counts_json(overview.keys)).raw("outbox", counts_json(overview.outbox));
-  out.number("evidence", overview.evidence).number("audit", overview.audit);
+  out.raw("evidence", std::to_string(overview.evidence));
+  out.raw("audit", std::to_string(overview.audit));
   return out.done() + "\n";
 }
 
