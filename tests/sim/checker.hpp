@@ -50,6 +50,8 @@ struct Answer {
   bool lease_over = false;  // told "in flight" of a lease that had ended
   // Answered from a node's memory: the newest purge that it had been told of.
   std::optional<std::int64_t> memory_epoch;
+  // And when, by honest time; none where nobody could know it.
+  std::optional<Instant> memory_time;
 };
 
 // What an owner outside of the process names with every write (the key API).
@@ -171,7 +173,8 @@ class Checker {
     Body body;
     FingerprintRules rules;
     std::optional<StoredResponse> completed;
-    bool lost = false;  // forgotten by a restore: whatever it did counts for ever
+    Instant expires_at{};  // since it was completed
+    bool lost = false;     // forgotten by a restore: whatever it did counts for ever
     Fence completed_under;
     Fence answer_of;  // the attempt that got the answer, perhaps another
     std::optional<std::int64_t> purged;

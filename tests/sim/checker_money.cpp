@@ -6,6 +6,8 @@ namespace {
 
 // The store's clock may step by a fraction of a second, and nobody promises better than that.
 constexpr Duration clock_slack = std::chrono::seconds(1);
+// The store's clock is stepped by less, and nodes follow it.
+constexpr Duration memory_slack = std::chrono::seconds(5);
 
 // The stored answer, and what Pawl says beside it.
 bool is_answer(const Response& told, const StoredResponse& stored) {
@@ -158,6 +160,11 @@ void Checker::told(const Identity& identity, Body body, const Answer& answer) {
   if (forgotten && *life->purged <= *answer.memory_epoch) {
     violated("what was purged is not replayed by a node that has heard of it", identity,
              "told " + text);
+  }
+  const bool outlived = answer.memory_time && life != nullptr && life->completed &&
+                        life->expires_at + memory_slack < *answer.memory_time;
+  if (outlived) {
+    violated("an answer in memory does not outlive its record", identity, "told " + text);
   }
   if (life == nullptr || !life->completed) {
     violated("durable before answered", identity, "told " + text + ", which nothing has stored");

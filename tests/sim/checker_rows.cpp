@@ -236,6 +236,7 @@ void Checker::completed(KeyStory& story, const Identity& identity, const Record&
                         Instant now) {
   const StoredResponse& response = std::get<Completed>(after.state).response;
   story.lives[story.life].completed = response;
+  story.lives[story.life].expires_at = after.expires_at;
   const Instant known = write_asked_.value_or(now);
   if (!retention_excused_ && after.expires_at + retention_slack < known + after.policy.retention) {
     violated("an outcome is kept for a whole retention from when it is known", identity,

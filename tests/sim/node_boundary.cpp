@@ -125,6 +125,7 @@ Answer Node::answer_of(const Run& run, const RequestContext& context, Said said,
   if (from_memory) {
     answer.fence = outside_.checker.fence_of({context.scope, context.key}, context.request_id);
     answer.memory_epoch = run.store.heard_epoch();
+    if (!outside_.server.ever_jumped()) answer.memory_time = outside_.server.honest();
   }
   if (said == Said::final_answer || said == Said::passing) {
     // Shared by all who replay it: whoever delivers it takes it from there.
