@@ -33,7 +33,13 @@ Task<std::size_t> LateOutcomes::settle(Engine& engine) {
   trying.swap(waiting_);
   while (!trying.empty()) {
     Late& late = trying.front();
-    const StoreResult<Settlement> settled = co_await engine.settle(*late.lease, late.outcome);
+    StoreResult<Settlement> settled = Unexpected{StoreError::unavailable};
+    try {
+      settled = co_await engine.settle(*late.lease, late.outcome);
+    } catch (...) {  // what was not recorded is tried again
+      waiting_.splice(waiting_.end(), trying);
+      throw;
+    }
     const bool unreadable = !settled && settled.error() == StoreError::unreadable;
     if (unreadable) ++lost;
     if (settled || unreadable) {

@@ -250,16 +250,16 @@ void Node::start() {
   const Duration renewal = renew_interval(config_);
   for (const auto& thread : threads_) thread->keep_leases(renewal);
   first.keep_order(config_.sweep_interval);
-  loop.spawn(first.async.run());
+  working_.push_back(loop.spawn(first.async.run()));
   if (first.outbox) {
-    loop.spawn(first.outbox->run());
-    loop.spawn(first.inquiries->run());
+    working_.push_back(loop.spawn(first.outbox->run()));
+    working_.push_back(loop.spawn(first.inquiries->run()));
     const auto count = [&outbox = *first.outbox] { return outbox.count(); };
     loop.repeat("counting the outbox", std::min<Duration>(config_.sweep_interval, 10s), count);
   }
-  loop.spawn(first.reconciler.run());
+  working_.push_back(loop.spawn(first.reconciler.run()));
   if (listener_) accepting_ = loop.spawn(listener_->run());
-  comparing_ = loop.spawn(first.ledger->run());
+  working_.push_back(loop.spawn(first.ledger->run()));
   // It writes down what the last requests were, so it ends after them.
   if (role_ == Role::serve) observing_ = loop.spawn_service(observer_.run(loop.sleepers));
   loop.spawn_service(admin_listener_->run());
@@ -297,6 +297,7 @@ void Node::watch_store() {
 
 // Stops accepting, lets what is under way finish, and ends when it has, or at drain_timeout.
 bool Node::drain() {
+  const auto deadline = std::chrono::steady_clock::now() + config_.drain_timeout;
   log_.say("info", "draining: " + std::to_string(count_.all()) + " connections");
   NodeThread& first = *threads_.front();
   if (first.outbox) first.outbox->stop();  // its rows can wait for the next worker
@@ -309,19 +310,21 @@ bool Node::drain() {
   for (const auto& thread : threads_) {
     requests.push_back(thread->loop.spawn_service(thread->finish_requests()));
   }
-  comparing_.wait();
-  const auto deadline = std::chrono::steady_clock::now() + config_.drain_timeout;
   const bool finished = wait_for_all(requests, deadline);
   if (finished && observing_.valid()) {
     observer_.stop();
-    observing_.wait();
+    observing_.wait_until(std::max(deadline, std::chrono::steady_clock::now() + 1s));
   }
-  std::vector<std::future<void>> work;
+  // Workers first: what they have sent keeps its lease until it is recorded.
+  for (const auto& thread : threads_) thread->stop_workers();
+  const auto end = std::max(deadline, std::chrono::steady_clock::now() + 1s);
+  bool quiet = wait_for_all(working_, end);
+  std::vector<std::future<void>> jobs;
   for (const auto& thread : threads_) {
-    thread->stop_work();
-    work.push_back(thread->loop.ended());
+    thread->loop.stop_jobs();
+    jobs.push_back(thread->loop.ended());
   }
-  const bool quiet = wait_for_all(work, std::max(deadline, std::chrono::steady_clock::now() + 1s));
+  quiet = wait_for_all(jobs, std::max(end, std::chrono::steady_clock::now() + 1s)) && quiet;
   close_admin();
   if (finished && quiet) {
     log_.say("info", "drained");

@@ -71,7 +71,7 @@ class Node {
   std::optional<StoredRestoration> obeyed_;  // of the first worker's thread, once it runs
   std::string store_trouble_;                // as the log has it
   std::future<void> accepting_;              // over once the listener is closed
-  std::future<void> comparing_;
+  std::vector<std::future<void>> working_;   // each over once its worker is
   std::future<void> observing_;
   std::unique_ptr<Signals> signals_;
 };

@@ -83,8 +83,7 @@ void NodeThread::keep_order(Duration every) {
   loop.repeat("counting", every, count_records);
 }
 
-void NodeThread::stop_work() {
-  loop.stop_jobs();
+void NodeThread::stop_workers() {
   async.stop();
   if (outbox) outbox->stop();
   if (inquiries) inquiries->stop();

@@ -40,8 +40,8 @@ class NodeThread {
   // The jobs that keep leases; and those that keep the store in order, of one thread.
   void keep_leases(Duration every);
   void keep_order(Duration every);
-  // Lets no background work begin any more. From any thread.
-  void stop_work();
+  // Lets no worker begin anything any more. From any thread.
+  void stop_workers();
 
   // Idle connections end, the others with the answer that they wait for. Returns when all have, and
   // every outcome is recorded.

@@ -131,11 +131,18 @@ Task<void> Recorder::run(Sleepers& sleepers) {
     if (!more) break;
     const bool goes_on = co_await pause(*sleeper, options_.linger);
     Batch batch = take();
-    if (!batch.empty()) {
-      co_await look_at(batch);
-      co_await record(batch, *sleeper);
+    try {
+      if (!batch.empty()) {
+        co_await look_at(batch);
+        co_await record(batch, *sleeper);
+      }
+      batch.clear();
+      if (goes_on && clock_.now() >= reap_at_) co_await reap();
+    } catch (const std::exception& failure) {  // costs these observations, not those to come
+      log_.say("error", std::string("observations were given up: ") + failure.what());
+      drop(batch);
+      give_back(batch);
     }
-    if (goes_on && clock_.now() >= reap_at_) co_await reap();
   }
 }
 

@@ -67,6 +67,8 @@ class NodeCore {
   void start(Task<T> task, std::function<void(T)> done) {
     loop_.spawn_service(hand_over(std::move(task), std::move(done)));
   }
+  // Throws std::logic_error on the node's own thread, which must not block.
+  void demand_other_thread();
   // On one of the threads that may block.
   void offload(std::function<void()> work);
 
@@ -110,7 +112,6 @@ class NodeCore {
     const NodeCore& node_;
   };
 
-  void demand_other_thread();
   workers::MaintenanceOptions maintenance_options() const;
   void start_jobs();
   Task<void> look_after();

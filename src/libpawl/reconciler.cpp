@@ -154,7 +154,13 @@ void Reconciler::Core::run() {
   std::unique_lock lock(mutex);
   while (!stopping) {
     lock.unlock();
-    pass();
+    try {
+      pass();
+    } catch (const std::exception& failure) {  // the host's process goes on, and so do we
+      node.core()->say(LogLevel::error,
+                       "reconciliation of \"" + options.route +
+                           "\" was given up, until the next time: " + failure.what());
+    }
     lock.lock();
     woken.wait_for(lock, options.every, [&] { return stopping; });
   }
@@ -187,6 +193,9 @@ Reconciler::~Reconciler() {
   core_->thread.join();
 }
 
-ReconcileReport Reconciler::reconcile() { return core_->pass(); }
+ReconcileReport Reconciler::reconcile() {
+  core_->node.core()->demand_other_thread();
+  return core_->pass();
+}
 
 }  // namespace pawl

@@ -46,15 +46,25 @@ TaskGroup::~TaskGroup() { state_->waiting.reset(); }
 
 std::size_t TaskGroup::size() const { return state_->count; }
 
+void TaskGroup::one_is_over(State& state) {
+  --state.count;
+  if (state.count == 0 && state.waiting) std::exchange(state.waiting, nullptr)->resume();
+}
+
 void TaskGroup::spawn(Task<void> task) {
-  ++state_->count;
-  net::co_spawn(executor_, std::move(task), [state = state_](std::exception_ptr failure) {
-    --state->count;
-    if (state->count == 0 && state->waiting) std::exchange(state->waiting, nullptr)->resume();
+  const auto ended = [state = state_](std::exception_ptr failure) {
+    one_is_over(*state);
     if (!failure) return;
     if (!state->failed) std::rethrow_exception(failure);
     state->failed(failure);
-  });
+  };
+  ++state_->count;
+  try {
+    net::co_spawn(executor_, std::move(task), ended);
+  } catch (...) {  // no memory for it: it never began
+    one_is_over(*state_);
+    throw;
+  }
 }
 
 // The initiation is a named value, and of plain pointers: GCC 12 destroys what a temporary of a

@@ -36,6 +36,7 @@ class TaskGroup {
 
  private:
   struct State;
+  static void one_is_over(State& state);
 
   const boost::asio::any_io_executor executor_;
   // Shared with the tasks: what is left of them when their executor is destroyed may outlive us.

@@ -35,7 +35,8 @@ class OutboxWorker::Gate final : public SendGate {
       co_return worker_.ports_.clock.now() < deadline_&& is_within_window();
     }
     const Duration lease = queue_.to.rules.timeout + queue_.to.lease;
-    const OutboxRow marked = marked_sending(claimed_, now, now + lease);
+    // Its dedupe_window is counted from the claim: surely not later than the first byte.
+    const OutboxRow marked = marked_sending(claimed_, sight_.store, now + lease);
     // The dedupe_window may have ended while the connection was made.
     while (worker_.ports_.clock.now() < deadline_ && is_within_window()) {
       OutboxWrite write{marked, true};

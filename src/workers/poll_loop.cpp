@@ -13,7 +13,11 @@ Task<void> PollLoop::run(const std::function<Task<void>()>& poll) {
     } catch (const std::exception& failure) {
       log_.say("error", what_ + " was given up, until the next time: " + failure.what());
     }
-    if (!stopped_) co_await sleeper_->sleep(Duration(every_));
+    try {
+      if (!stopped_) co_await sleeper_->sleep(Duration(every_));
+    } catch (
+        const std::exception&) {  // no memory for it, most likely: the job goes on all the same
+    }
   }
 }
 

@@ -148,7 +148,8 @@ Task<std::optional<std::vector<WebhookEvent>>> Reconciler::events_about(const Re
     const std::string resource = reconcile::resource_subject(record.resource_id);
     const std::string source = source_in(*about);
     const std::optional<std::vector<Case>> cases = co_await bearers(resource, source);
-    if (cases && cases->size() == 1) subjects.push_back(resource);
+    if (!cases) co_return std::nullopt;  // what is told under that name may be the proof
+    if (cases->size() == 1) subjects.push_back(resource);
   }
   std::vector<WebhookEvent> all;
   for (const std::string& subject : subjects) {

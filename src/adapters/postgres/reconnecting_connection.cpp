@@ -109,9 +109,14 @@ Task<Expected<Established, std::string>> establish_there(std::string url, Option
 
 // To resolve a name and to connect may block for seconds: on a thread that lives for as long.
 Task<Expected<Established, std::string>> establish_elsewhere(std::string url, Options options) {
-  net::thread_pool thread(1);
+  std::optional<net::thread_pool> thread;
+  try {
+    thread.emplace(1);
+  } catch (const std::exception& failure) {  // the machine has none left: tried again later
+    co_return Unexpected{std::string("no thread to connect on: ") + failure.what()};
+  }
   Task<Expected<Established, std::string>> task =
-      run_on(thread.get_executor(), establish_there(std::move(url), options));
+      run_on(thread->get_executor(), establish_there(std::move(url), options));
   Expected<Established, std::string> established = co_await std::move(task);
   co_return established;
 }

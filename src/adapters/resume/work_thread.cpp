@@ -5,12 +5,25 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdint>
+#include <system_error>
 
 namespace pawl::waiting {
 
+namespace {
+
+// Without it nobody could wake the thread: not even to end it.
+int made_eventfd() {
+  const int made = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (made < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+  return made;
+}
+
+}  // namespace
+
 WorkThread::WorkThread(Idle* idle)
-    : idle_(idle), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), thread_([this] { loop(); }) {}
+    : idle_(idle), wake_(made_eventfd()), thread_([this] { loop(); }) {}
 
 WorkThread::~WorkThread() {
   {
