@@ -26,9 +26,10 @@ constexpr auto patience = 30s;
 TEST(WorkThread, DoesItsWorkInTheOrderInWhichItCame) {
   std::vector<int> done;  // by the thread alone, read when that has ended
   {
-    WorkThread thread;
     std::promise<void> go;
-    thread.post([&] { go.get_future().wait(); });
+    const std::shared_future<void> gone = go.get_future().share();
+    WorkThread thread;
+    thread.post([gone] { gone.wait(); });
     for (int i = 0; i < 100; ++i) thread.post([&done, i] { done.push_back(i); });
     go.set_value();
   }
@@ -40,13 +41,14 @@ TEST(WorkThread, DoesItsWorkInTheOrderInWhichItCame) {
 TEST(WorkThread, EndsAfterWhatWasPostedBefore) {
   int done = 0;
   std::promise<void> go;
+  const std::shared_future<void> gone = go.get_future().share();
   std::promise<void> begun;
   std::thread later;
   {
     WorkThread thread;
     thread.post([&] {
       begun.set_value();
-      go.get_future().wait();
+      gone.wait();
     });
     for (int i = 0; i < 10; ++i) thread.post([&] { ++done; });
     begun.get_future().wait();
