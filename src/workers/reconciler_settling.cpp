@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "src/core/given_up.hpp"
+#include "src/core/scope_kind.hpp"
 #include "src/reconcile/late.hpp"
 #include "src/workers/reconciler.hpp"
 
@@ -31,6 +32,12 @@ Task<bool> Reconciler::settle_by_late_answer(Inquiry& inquiry) {
   }
   const std::optional<std::size_t> best = reconcile::settling(answers, record);
   if (!best) co_return false;
+  // Nobody can say any more who held an earlier fence. An owner of ours has kept its own answer;
+  // what a caller of the key API says under one is no proof that it happened, nor that it did not.
+  if (is_of_key_api(record.scope) && answers[*best].fence != record.fence) {
+    inquiry.may_release = false;
+    co_return false;
+  }
   const Finding finding = FoundCompleted{answers[*best].response};
   const std::string reason = "the owner under fence " +
                              std::to_string(answers[*best].fence.number) +
