@@ -15,8 +15,8 @@ Task<void> PollLoop::run(const std::function<Task<void>()>& poll) {
     }
     try {
       if (!stopped_) co_await sleeper_->sleep(Duration(every_));
-    } catch (
-        const std::exception&) {  // no memory for it, most likely: the job goes on all the same
+    } catch (const std::exception&) {
+      // No memory for it, most likely: the job goes on all the same.
     }
   }
 }

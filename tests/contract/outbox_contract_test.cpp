@@ -97,14 +97,18 @@ class OutboxContract : public testing::OnEveryStore {
     EXPECT_TRUE(result) << store.trouble();
     mine = result && *result;
   }
-  static std::vector<bool> write_together(OutboxStore& store,
-                                          const std::vector<OutboxWrite>& writes) {
+  // `all_have_come` is called once every write waits for its answer.
+  static std::vector<bool> write_together(
+      OutboxStore& store, const std::vector<OutboxWrite>& writes,
+      const std::function<void()>& all_have_come = [] {}) {
     boost::asio::io_context context(1);
     std::vector<std::optional<bool>> mine(writes.size());
     for (std::size_t i = 0; i < writes.size(); ++i) {
       boost::asio::co_spawn(context, write_into(store, writes[i], mine[i]),
                             [](std::exception_ptr failure) { EXPECT_FALSE(failure); });
     }
+    context.poll();
+    all_have_come();
     context.run();
     std::vector<bool> all;
     for (const std::optional<bool>& one : mine) all.push_back(one.value());
@@ -335,13 +339,9 @@ TEST_P(SqlOutboxContract, WritesThatComeWhileTheSessionIsBusyShareACommit) {
   ASSERT_EQ(writes.size(), static_cast<std::size_t>(rows));
   // The session is at something else until all of them have come.
   std::promise<void> go;
-  node->thread->post([&](sql::Session&) { go.get_future().wait(); });
-  std::thread later([&] {
-    std::this_thread::sleep_for(200ms);
-    go.set_value();
-  });
-  const std::vector<bool> mine = write_together(*store, writes);
-  later.join();
+  const std::shared_future<void> gone = go.get_future().share();
+  node->thread->post([gone](sql::Session&) { gone.wait(); });
+  const std::vector<bool> mine = write_together(*store, writes, [&] { go.set_value(); });
   EXPECT_THAT(mine, ::testing::Each(true));
   if (GetParam() == Kind::sqlite) return;  // it does not say which transaction wrote a row
   EXPECT_EQ(server().query("SELECT count(DISTINCT xmin::text) FROM pawl.outbox", database_), "1");
