@@ -2,6 +2,11 @@
 
 option(PAWL_FUZZ "Build the libFuzzer targets (needs Clang)" OFF)
 option(PAWL_BENCH "Build the benchmarks" ON)
+# A folder's sources compiled together: the same headers are read, and the same templates instantiated, once instead of
+# twenty times. What a change costs to build again grows with PAWL_UNITY_FILES. `dev` and `clang` compile each file alone, so
+# that one which does not include what it uses is found.
+option(PAWL_UNITY "Compile the sources of a folder together" ON)
+set(PAWL_UNITY_FILES 10 CACHE STRING "How many of them at most")
 set(PAWL_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them")
 
 set(CMAKE_CXX_STANDARD 20)

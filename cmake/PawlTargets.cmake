@@ -5,6 +5,17 @@ include(GoogleTest)
 
 include(PawlPrecompiled)
 
+function(pawl_unity name)
+  if(NOT PAWL_UNITY)
+    return()
+  endif()
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${PAWL_UNITY_FILES})
+  # A type of one source's unnamed namespace in a class of the same source: the warning means headers.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${name} PRIVATE -Wno-subobject-linkage)
+  endif()
+endfunction()
+
 # pawl_library(NAME SOURCES... [LINK targets...] [BOOST])
 #   BOOST: the folder may use Boost; its precompiled header then has Asio in it.
 function(pawl_library name)
@@ -13,6 +24,7 @@ function(pawl_library name)
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PUBLIC ${arg_LINK} PRIVATE pawl_options ${arg_PRIVATE_LINK})
   pawl_precompiled(${name} ${arg_BOOST} FALSE)
+  pawl_unity(${name})
 endfunction()
 
 # pawl_program(NAME SOURCES... LINK targets... [BOOST]): lands in the build folder's root, build/NAME.

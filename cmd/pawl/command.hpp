@@ -1,7 +1,7 @@
 // What a subcommand is: it adds itself to the command line, and runs when it was chosen.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "cmd/pawl/command_line.hpp"
 
 namespace pawl::cmd {
 
@@ -12,17 +12,17 @@ inline constexpr int exit_usage = 64;
 inline constexpr int exit_bad_data = 65;
 
 // Each sets `exit_code` when its subcommand was run.
-void add_config(CLI::App& app, int& exit_code);
-void add_fingerprint(CLI::App& app, int& exit_code);
-void add_demo(CLI::App& app, int& exit_code);
-void add_serve(CLI::App& app, int& exit_code);
-void add_worker(CLI::App& app, int& exit_code);
-void add_migrate(CLI::App& app, int& exit_code);
-void add_observe(CLI::App& app, int& exit_code);
-void add_outbox(CLI::App& app, int& exit_code);
-void add_keys(CLI::App& app, int& exit_code);
-void add_reconcile(CLI::App& app, int& exit_code);
-void add_explain(CLI::App& app, int& exit_code);
-void add_store(CLI::App& app, int& exit_code);
+void add_config(Command& app, int& exit_code);
+void add_fingerprint(Command& app, int& exit_code);
+void add_demo(Command& app, int& exit_code);
+void add_serve(Command& app, int& exit_code);
+void add_worker(Command& app, int& exit_code);
+void add_migrate(Command& app, int& exit_code);
+void add_observe(Command& app, int& exit_code);
+void add_outbox(Command& app, int& exit_code);
+void add_keys(Command& app, int& exit_code);
+void add_reconcile(Command& app, int& exit_code);
+void add_explain(Command& app, int& exit_code);
+void add_store(Command& app, int& exit_code);
 
 }  // namespace pawl::cmd

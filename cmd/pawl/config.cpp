@@ -116,15 +116,15 @@ int audit(const std::string& path) {
 
 }  // namespace
 
-void add_config(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("config", "Check a configuration, or show all of it");
-  command->require_subcommand(1);
+void add_config(Command& app, int& exit_code) {
+  Command* command = app.add_subcommand("config", "Check a configuration, or show all of it");
+  command->require_subcommand();
   command->footer(
       "Example: pawl config check /etc/pawl/pawl.toml\n"
       "Every setting: docs/configuration.md");
 
   auto checked = std::make_shared<CheckOptions>();
-  CLI::App* check_command = command->add_subcommand("check", "Say what is wrong with a file");
+  Command* check_command = command->add_subcommand("check", "Say what is wrong with a file");
   check_command->footer(
       "Fails wherever `pawl serve` with the same file and flags would not start: a file\n"
       "it names that is not there, a secret that is too short, a setting that is not\n"
@@ -143,7 +143,7 @@ void add_config(CLI::App& app, int& exit_code) {
   check_command->callback([checked, &exit_code] { exit_code = check(*checked); });
 
   auto audited = std::make_shared<std::string>();
-  CLI::App* audit_command = command->add_subcommand("audit", "List every route and what guards it");
+  Command* audit_command = command->add_subcommand("audit", "List every route and what guards it");
   audit_command->footer(
       "A POST that nothing guards is also counted while serving, by route:\n"
       "pawl_unguarded_requests_total.\n"
@@ -153,7 +153,7 @@ void add_config(CLI::App& app, int& exit_code) {
   audit_command->callback([audited, &exit_code] { exit_code = audit(*audited); });
 
   auto shown = std::make_shared<std::optional<std::string>>();
-  CLI::App* show_command =
+  Command* show_command =
       command->add_subcommand("show", "Print all that is in force, defaults included");
   show_command->footer(
       "A route is shown by what differs from [policy]. Passwords are masked and\n"

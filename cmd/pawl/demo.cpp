@@ -173,10 +173,9 @@ int run(const config::Overrides& flags) {
 
 }  // namespace
 
-void add_demo(CLI::App& app, int& exit_code) {
+void add_demo(Command& app, int& exit_code) {
   auto flags = std::make_shared<config::Overrides>();
-  CLI::App* command =
-      app.add_subcommand("demo", "Try it: a payments API, with Pawl in front of it");
+  Command* command = app.add_subcommand("demo", "Try it: a payments API, with Pawl in front of it");
   command->footer(
       "Keeps everything in a temporary folder and forgets it at the end.\n"
       "Example: pawl demo --listen 127.0.0.1:8080");

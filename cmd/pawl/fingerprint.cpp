@@ -84,23 +84,22 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_fingerprint(CLI::App& app, int& exit_code) {
+void add_fingerprint(Command& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Command* command =
       app.add_subcommand("fingerprint", "Print a body's canonical form and its fingerprint");
   command->footer(
       "The body is read from standard input.\n"
       "Example: pawl fingerprint --path /v1/payments < body.json\n"
       "Exit codes: 0 printed, 64 wrong usage, 65 the body or a pointer is not valid.");
-  command->add_option("--method", options->method, "Request method")->capture_default_str();
-  command->add_option("--path", options->path, "Request path, without the query")
-      ->capture_default_str();
+  command->add_option("--method", options->method, "Request method")->show_default();
+  command->add_option("--path", options->path, "Request path, without the query")->show_default();
   command->add_option("--query", options->query, "Query as sent, without '?'");
   command->add_option("--content-type", options->content_type, "Media type of the body")
-      ->capture_default_str();
+      ->show_default();
   command->add_option("--include", options->include, "Count only this JSON pointer (repeatable)");
   command->add_option("--exclude", options->exclude, "Leave this JSON pointer out (repeatable)");
-  CLI::Option* json = command->add_flag("--json", options->json, "Print one JSON object");
+  Option* json = command->add_flag("--json", options->json, "Print one JSON object");
   command->add_flag("--plain-jcs", options->plain_jcs, "Print RFC 8785 output only, no newline")
       ->excludes(json);
   command->callback([options, &exit_code] { exit_code = run(*options); });

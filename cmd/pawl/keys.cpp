@@ -157,17 +157,17 @@ int ask(const Options& options) {
   return exit_ok;
 }
 
-CLI::App* add(CLI::App& parent, const char* name, const char* what,
-              const std::shared_ptr<Options>& options) {
-  CLI::App* command = parent.add_subcommand(name, what);
+Command* add(Command& parent, const char* name, const char* what,
+             const std::shared_ptr<Options>& options) {
+  Command* command = parent.add_subcommand(name, what);
   command->add_option("--store", options->store, "postgres://..., key=value pairs, or sqlite:PATH")
       ->required();
   return command;
 }
 
-CLI::App* add_for_key(CLI::App& parent, const char* name, const char* what,
-                      const std::shared_ptr<Options>& options) {
-  CLI::App* command = add(parent, name, what, options);
+Command* add_for_key(Command& parent, const char* name, const char* what,
+                     const std::shared_ptr<Options>& options) {
+  Command* command = add(parent, name, what, options);
   command->add_option("KEY", options->key, "The key, as the client sent it, without quotes")
       ->required();
   command->add_option("--scope", options->scope, "Whose key: caller:NAME, as lists show it")
@@ -175,23 +175,23 @@ CLI::App* add_for_key(CLI::App& parent, const char* name, const char* what,
   return command;
 }
 
-void add_reason(CLI::App* command, const std::shared_ptr<Options>& options) {
+void add_reason(Command* command, const std::shared_ptr<Options>& options) {
   command->add_option("--reason", options->reason, "Why; kept with your name")->required();
   command->add_option("--actor", options->actor, "Who does it (you, on this machine)");
 }
 
-void add_fence(CLI::App* command, const std::shared_ptr<Options>& options) {
+void add_fence(Command* command, const std::shared_ptr<Options>& options) {
   command
       ->add_option(
           "--fence", options->fence,
           "Which attempt you investigated, as lists and explain show it: refused where the "
           "key was executed again since. Needed to say that it was not executed")
-      ->check(CLI::PositiveNumber);
+      ->positive();
 }
 
-void add_show(CLI::App& parent, const char* name, int& exit_code) {
+void add_show(Command& parent, const char* name, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = add(parent, name, "Show the history of one key in plain words", options);
+  Command* command = add(parent, name, "Show the history of one key in plain words", options);
   command->add_option("KEY", options->key, "The key, as the client sent it, without quotes");
   command->add_option("--scope", options->scope, "Whose key: caller:NAME (all that have it)");
   command->add_option("--hash", options->hash, "Instead of KEY: key or key_hash of a log line");
@@ -209,14 +209,14 @@ void add_show(CLI::App& parent, const char* name, int& exit_code) {
 
 }  // namespace
 
-void add_keys(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("keys", "Inspect single keys, and resolve unknown ones");
-  command->require_subcommand(1);
+void add_keys(Command& app, int& exit_code) {
+  Command* command = app.add_subcommand("keys", "Inspect single keys, and resolve unknown ones");
+  command->require_subcommand();
   command->footer(
       "Example: pawl keys list --status dead --store sqlite:pawl.db\n"
       "On call: docs/reconciliation.md");
   auto options = std::make_shared<Options>();
-  CLI::App* listing =
+  Command* listing =
       add(*command, "list", "List unknown, dead, in_progress or pending keys", options);
   listing->add_option("--status", options->status, "unknown, dead, in_progress, pending (unknown)");
   listing->add_flag("--dead", options->dead,
@@ -228,8 +228,7 @@ void add_keys(CLI::App& app, int& exit_code) {
   add_show(*command, "show", exit_code);
 
   auto found = std::make_shared<Options>();
-  CLI::App* resolving =
-      add_for_key(*command, "resolve", "Say what became of an unknown key", found);
+  Command* resolving = add_for_key(*command, "resolve", "Say what became of an unknown key", found);
   resolving->add_flag("--completed", found->completed, "It happened; its client gets this answer:");
   resolving->add_option("--status", found->response_status, "The answer's HTTP status, like 201");
   resolving->add_option("--body", found->body_file, "A file with the answer's body");
@@ -247,40 +246,40 @@ void add_keys(CLI::App& app, int& exit_code) {
   resolving->callback([found, &exit_code] { exit_code = resolve(*found); });
 
   auto released = std::make_shared<Options>();
-  CLI::App* releasing =
+  Command* releasing =
       add_for_key(*command, "release", "The same as resolve --not-executed", released);
   add_fence(releasing, released);
   add_reason(releasing, released);
   releasing->callback([released, &exit_code] { exit_code = release(*released); });
 
   auto asked = std::make_shared<Options>();
-  CLI::App* asking =
+  Command* asking =
       add_for_key(*command, "ask", "Have the source asked again about a dead letter", asked);
   add_reason(asking, asked);
   asking->callback([asked, &exit_code] { exit_code = ask(*asked); });
 
   auto retried = std::make_shared<Options>();
-  CLI::App* retrying =
+  Command* retrying =
       add_for_key(*command, "retry", "Queue accepted work again that is out of attempts", retried);
   add_reason(retrying, retried);
   retrying->callback(
       [retried, &exit_code] { exit_code = handle(*retried, DeadLetterAction::retry); });
 
   auto discard = std::make_shared<Options>();
-  CLI::App* discarding = add_for_key(
+  Command* discarding = add_for_key(
       *command, "discard", "Give accepted work up for good that is out of attempts", discard);
   add_reason(discarding, discard);
   discarding->callback(
       [discard, &exit_code] { exit_code = handle(*discard, DeadLetterAction::discard); });
 
   auto purged = std::make_shared<Options>();
-  CLI::App* purging = add_for_key(*command, "purge", "Forget a finished key", purged);
+  Command* purging = add_for_key(*command, "purge", "Forget a finished key", purged);
   purging->add_flag("--forget-answer", purged->forget_answer,
                     "Of a completed key too: a retry executes it again");
   add_reason(purging, purged);
   purging->callback([purged, &exit_code] { exit_code = purge(*purged); });
 }
 
-void add_explain(CLI::App& app, int& exit_code) { add_show(app, "explain", exit_code); }
+void add_explain(Command& app, int& exit_code) { add_show(app, "explain", exit_code); }
 
 }  // namespace pawl::cmd

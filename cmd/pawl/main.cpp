@@ -1,7 +1,5 @@
-#include <cstdio>
-
 #include "cmd/pawl/command.hpp"
-#include "cmd/pawl/typo.hpp"
+#include "cmd/pawl/command_line.hpp"
 #include "src/adapters/sqlite/connection.hpp"
 
 namespace {
@@ -26,10 +24,9 @@ const char* malloc_conf = "percpu_arena:percpu";
 int main(int argc, char** argv) {
   pawl::sqlite::count_no_memory();
 
-  CLI::App app(description, "pawl");
+  pawl::cmd::CommandLine line("pawl", description, "pawl " PAWL_VERSION);
+  pawl::cmd::Command& app = line.root();
   app.footer(footer);
-  app.set_version_flag("--version", "pawl " PAWL_VERSION);
-  app.get_formatter()->column_width(30);
 
   int exit_code = pawl::cmd::exit_ok;
   pawl::cmd::add_config(app, exit_code);
@@ -44,16 +41,6 @@ int main(int argc, char** argv) {
   pawl::cmd::add_fingerprint(app, exit_code);
   pawl::cmd::add_migrate(app, exit_code);
   pawl::cmd::add_store(app, exit_code);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (app.exit(error) == 0) return pawl::cmd::exit_ok;
-    std::fputs(pawl::cmd::nearest_name(app, {argv + 1, argv + argc}).c_str(), stderr);
-    return pawl::cmd::exit_usage;
-  }
-  if (app.get_subcommands().empty()) {
-    std::fputs(app.help().c_str(), stderr);
-    return pawl::cmd::exit_usage;
-  }
+  if (const std::optional<int> ended = line.parse(argc, argv)) return *ended;
   return exit_code;
 }

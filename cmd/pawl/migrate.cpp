@@ -126,9 +126,9 @@ int run(Options options) {
 
 }  // namespace
 
-void add_migrate(CLI::App& app, int& exit_code) {
+void add_migrate(Command& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("migrate", "Bring a store's schema up to date");
+  Command* command = app.add_subcommand("migrate", "Bring a store's schema up to date");
   command->footer(
       "Safe to run on ten nodes at once: a lock lets one of them do it.\n"
       "Example: pawl migrate --store postgres://pawl@db/pawl --dry-run\n"
@@ -137,15 +137,15 @@ void add_migrate(CLI::App& app, int& exit_code) {
       "64 wrong usage.");
   command->add_option("--store", options->store, "postgres://..., key=value pairs, or sqlite:PATH")
       ->required();
-  CLI::Option* dry = command->add_flag("--dry-run", options->dry_run, "Say what would be done");
+  Option* dry = command->add_flag("--dry-run", options->dry_run, "Say what would be done");
   command->add_flag("--status", options->status, "Like --dry-run; exit 1 if not up to date")
       ->excludes(dry);
-  CLI::Option* grants =
+  Option* grants =
       command
           ->add_option("--grants", options->grants,
                        "gateway=ROLE service=ROLE: print the SQL that gives these roles what they "
                        "need, and migrate nothing")
-          ->expected(1, 2)
+          ->values(1, 2)
           ->excludes(dry);
   command->add_flag("--apply", options->apply, "Run what --grants prints")->needs(grants);
   command->add_flag("--json", options->json, "Print one JSON object");

@@ -42,16 +42,16 @@ int report(const Options& options) {
 
 }  // namespace
 
-void add_observe(CLI::App& app, int& exit_code) {
-  CLI::App* command =
+void add_observe(Command& app, int& exit_code) {
+  Command* command =
       app.add_subcommand("observe", "Report what observed routes would have stopped");
-  command->require_subcommand(1);
+  command->require_subcommand();
   command->footer(
       "Example: pawl observe report --store sqlite:pawl.db\n"
       "A team's first day: docs/observe.md");
 
   auto options = std::make_shared<Options>();
-  CLI::App* report_command =
+  Command* report_command =
       command->add_subcommand("report", "By route and caller: what would have been answered");
   report_command->footer(
       "Keys are named by their short hash, as in the logs.\n"

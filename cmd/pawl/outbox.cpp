@@ -75,15 +75,15 @@ int change(const Options& options) {
   return print(run_here(change_outbox(*open.store, *open.outbox, change)), options.json);
 }
 
-void add_common(CLI::App& command, Options& options) {
+void add_common(Command& command, Options& options) {
   command.add_option("--store", options.store, "postgres://..., key=value pairs, or sqlite:PATH")
       ->required();
   command.add_flag("--json", options.json, "Print one JSON object");
 }
 
-void add_list(CLI::App& outbox, int& exit_code) {
+void add_list(Command& outbox, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = outbox.add_subcommand("list", "Rows, the oldest first");
+  Command* command = outbox.add_subcommand("list", "Rows, the oldest first");
   command->footer(
       "Example: pawl outbox list --store sqlite:pawl.db --status dead\n"
       "Exit codes: 0 listed, 1 failed, 64 wrong usage.");
@@ -95,9 +95,9 @@ void add_list(CLI::App& outbox, int& exit_code) {
   command->callback([options, &exit_code] { exit_code = list(*options); });
 }
 
-void add_show(CLI::App& outbox, int& exit_code) {
+void add_show(Command& outbox, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = outbox.add_subcommand("show", "One row: what is known, what happens next");
+  Command* command = outbox.add_subcommand("show", "One row: what is known, what happens next");
   command->footer(
       "Bodies and header values are not shown.\n"
       "Example: pawl outbox show 6f1d... --store sqlite:pawl.db\n"
@@ -107,9 +107,9 @@ void add_show(CLI::App& outbox, int& exit_code) {
   command->callback([options, &exit_code] { exit_code = show(*options); });
 }
 
-std::shared_ptr<Options> add_change(CLI::App& outbox, int& exit_code, OutboxAction action,
+std::shared_ptr<Options> add_change(Command& outbox, int& exit_code, OutboxAction action,
                                     const char* name, const char* what, const char* footer,
-                                    CLI::App*& command) {
+                                    Command*& command) {
   auto options = std::make_shared<Options>();
   options->order.action = action;
   command = outbox.add_subcommand(name, what);
@@ -124,15 +124,15 @@ std::shared_ptr<Options> add_change(CLI::App& outbox, int& exit_code, OutboxActi
 
 }  // namespace
 
-void add_outbox(CLI::App& app, int& exit_code) {
-  CLI::App* outbox = app.add_subcommand("outbox", "Inspect and settle outbox messages");
-  outbox->require_subcommand(1);
+void add_outbox(Command& app, int& exit_code) {
+  Command* outbox = app.add_subcommand("outbox", "Inspect and settle outbox messages");
+  outbox->require_subcommand();
   outbox->footer(
       "Example: pawl outbox list --store sqlite:pawl.db --status dead\n"
       "What an operator does with dead letters: docs/outbox.md");
   add_list(*outbox, exit_code);
   add_show(*outbox, exit_code);
-  CLI::App* command = nullptr;
+  Command* command = nullptr;
   const auto retry = add_change(
       *outbox, exit_code, OutboxAction::retry, "retry", "Send a dead letter again, now",
       "It is sent under the key it always had. What may have happened is sent again only\n"

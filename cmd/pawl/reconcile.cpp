@@ -198,9 +198,9 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_reconcile(CLI::App& app, int& exit_code) {
+void add_reconcile(Command& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("reconcile", "Compare a source's ledger with our records");
+  Command* command = app.add_subcommand("reconcile", "Compare a source's ledger with our records");
   command->footer(
       "Tells what they have and we have not, what we have and they have not, what\n"
       "differs, and what they did twice. Reads both sides page by page: memory is\n"

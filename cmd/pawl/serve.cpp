@@ -67,9 +67,9 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_serve(CLI::App& app, int& exit_code) {
+void add_serve(Command& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("serve", "Run the gateway in front of an HTTP API");
+  Command* command = app.add_subcommand("serve", "Run the gateway in front of an HTTP API");
   command->footer(
       "Works with no configuration: it listens on 127.0.0.1:8080, keeps its records\n"
       "in sqlite:pawl.db, and makes POST and PATCH safe to retry.\n"

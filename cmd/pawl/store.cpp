@@ -91,27 +91,27 @@ int show(const Options& options) {
   return exit_ok;
 }
 
-void add_which(CLI::App* command, const std::shared_ptr<Options>& options) {
+void add_which(Command* command, const std::shared_ptr<Options>& options) {
   command->add_option("--store", options->store, "postgres://..., key=value pairs, or sqlite:PATH");
   command->add_option("--config", options->config, "The nodes' TOML file, instead");
 }
 
 }  // namespace
 
-void add_store(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("store", "Inspect the store; record that it was restored");
-  command->require_subcommand(1);
+void add_store(Command& app, int& exit_code) {
+  Command* command = app.add_subcommand("store", "Inspect the store; record that it was restored");
+  command->require_subcommand();
   command->footer("How to restore a backup: docs/stores.md");
 
   auto looked = std::make_shared<Options>();
-  CLI::App* showing = command->add_subcommand("show", "Version, restoration in force, counts");
+  Command* showing = command->add_subcommand("show", "Version, restoration in force, counts");
   add_which(showing, looked);
   showing->add_flag("--json", looked->json, "Print one JSON object");
   showing->footer("Example: pawl store show --store sqlite:pawl.db");
   showing->callback([looked, &exit_code] { exit_code = show(*looked); });
 
   auto options = std::make_shared<Options>();
-  CLI::App* saying = command->add_subcommand(
+  Command* saying = command->add_subcommand(
       "restored", "Say that the store was put back from a backup, before nodes start on it");
   add_which(saying, options);
   saying

@@ -49,9 +49,9 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_worker(CLI::App& app, int& exit_code) {
+void add_worker(Command& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
+  Command* command =
       app.add_subcommand("worker", "Send async requests and the outbox; sweep, reap");
   command->footer(
       "pawl serve does all of this too; a worker of its own is for more of it, or for\n"

@@ -9,7 +9,7 @@ constexpr std::string_view fingerprint_method = "RESERVE";
 constexpr std::string_view ask_again =
     "Repeat the call as it is, with the same owner: what is done already is not done again.";
 
-constexpr Duration limit_retry_after = std::chrono::seconds(1);
+constexpr Duration call_limit_retry_after = std::chrono::seconds(1);
 
 Grant grant_of(const RequestContext& context, const KeyCall& call) {
   return {context.scope, context.key, call.owner, call.fence};
@@ -158,7 +158,7 @@ Response KeyApi::failed(RequestContext& context, StoreError error) {
 
 Response KeyApi::limited(RequestContext& context, std::string_view detail) {
   context.trace.trouble = slug_of(Problem::rate_limited);
-  ProblemDetails limited{Problem::rate_limited, std::string(detail), {}, limit_retry_after};
+  ProblemDetails limited{Problem::rate_limited, std::string(detail), {}, call_limit_retry_after};
   return boundary_.problem(context, std::move(limited));
 }
 

@@ -1,16 +1,9 @@
 #include "src/boundary/replay_cache.hpp"
 
+#include "src/boundary/joined_name.hpp"
+
 namespace pawl {
 namespace {
-
-// The scope comes first with its length, so that no two pairs share a name.
-std::string name_of(const Scope& scope, const Key& key) {
-  std::string name;
-  name.reserve(scope.text.size() + key.text.size() + 8);
-  name.append(std::to_string(scope.text.size())).append(":");
-  name.append(scope.text).append(key.text);
-  return name;
-}
 
 std::size_t bytes_of(const Cached& cached, const std::string& name) {
   constexpr std::size_t nodes = 256;  // list node, map node, shared_ptr block
@@ -67,7 +60,7 @@ std::shared_ptr<const Cached> ReplayCache::find_in(Shard& shard, const std::stri
 
 std::shared_ptr<const Cached> ReplayCache::find(const Scope& scope, const Key& key) {
   if (shard_bytes_max_ == 0) return nullptr;
-  const std::string name = name_of(scope, key);
+  const std::string name = joined_name(scope, key);
   Shard& shard = shard_of(name);
   const std::lock_guard lock(shard.mutex);
   return find_in(shard, name);
@@ -78,7 +71,7 @@ std::shared_ptr<const Cached> ReplayCache::keep(const Record& record, const std:
   const auto* completed = std::get_if<Completed>(&record.state);
   if (completed == nullptr || shard_bytes_max_ == 0) return nullptr;
   Entry entry;
-  entry.name = name_of(record.scope, record.key);
+  entry.name = joined_name(record.scope, record.key);
   Shard& shard = shard_of(entry.name);
   {  // many may bring the same answer at once: one copy of it is enough
     const std::lock_guard lock(shard.mutex);

@@ -4,15 +4,14 @@
 #include <ranges>
 #include <vector>
 
+#include "src/boundary/joined_name.hpp"
 #include "src/core/sha256.hpp"
 
 namespace pawl {
 
 std::string SettledNotices::name_of(const Scope& scope, const Key& key) {
-  std::string both = std::to_string(scope.text.size());
-  both.append(":").append(scope.text).append(key.text);
   constexpr std::size_t enough = 32;
-  return hex(sha256(both)).substr(0, enough);
+  return hex(sha256(joined_name(scope, key))).substr(0, enough);
 }
 
 void SettledNotices::watch(const std::string& name, const std::shared_ptr<Wakeable>& waiter) {

@@ -1,21 +1,14 @@
 #include "src/boundary/single_flight.hpp"
 
+#include "src/boundary/joined_name.hpp"
+
 namespace pawl {
-namespace {
-
-std::string name_of(const Scope& scope, const Key& key) {
-  std::string name = std::to_string(scope.text.size());
-  name.append(":").append(scope.text).append(key.text);
-  return name;
-}
-
-}  // namespace
 
 SingleFlight::Role SingleFlight::join(const Scope& scope, const Key& key,
                                       const Fingerprint& fingerprint, std::size_t waiters_max,
                                       const std::shared_ptr<Wakeable>& waiter) {
   const std::lock_guard lock(mutex_);
-  const auto [place, first] = flights_.try_emplace(name_of(scope, key));
+  const auto [place, first] = flights_.try_emplace(joined_name(scope, key));
   Flight& flight = place->second;
   if (first) {
     flight.fingerprint = fingerprint;
@@ -31,7 +24,7 @@ void SingleFlight::finish(const Scope& scope, const Key& key) {
   std::list<std::shared_ptr<Wakeable>> woken;
   {
     const std::lock_guard lock(mutex_);
-    const auto place = flights_.find(name_of(scope, key));
+    const auto place = flights_.find(joined_name(scope, key));
     if (place == flights_.end()) return;
     woken.swap(place->second.waiters);
     flights_.erase(place);
@@ -49,7 +42,7 @@ std::size_t SingleFlight::waiting() const {
 void SingleFlight::leave(const Scope& scope, const Key& key,
                          const std::shared_ptr<Wakeable>& waiter) {
   const std::lock_guard lock(mutex_);
-  const auto place = flights_.find(name_of(scope, key));
+  const auto place = flights_.find(joined_name(scope, key));
   if (place != flights_.end()) place->second.waiters.remove(waiter);
 }
 

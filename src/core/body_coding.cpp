@@ -5,24 +5,10 @@
 
 #include "pawl/types/fingerprint.hpp"
 #include "pawl/types/http.hpp"
+#include "src/core/field_syntax.hpp"
 
 namespace pawl {
 namespace {
-
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return out;
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blanks = " \t";
-  const std::size_t begin = text.find_first_not_of(blanks);
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
-}
 
 // Every charset that a lower-cased media type names, or seems to: a reader may take any of them.
 bool names_utf8_only(std::string_view type) {

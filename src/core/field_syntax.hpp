@@ -1,7 +1,9 @@
 // What may stand in a header field (RFC 9110).
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <string>
 #include <string_view>
 
 namespace pawl {
@@ -42,6 +44,24 @@ constexpr bool is_field_value(std::string_view text) {
     if (!detail::value_chars[static_cast<unsigned char>(c)]) return false;
   }
   return true;
+}
+
+inline constexpr std::string_view field_blanks = " \t";
+
+// Without the SP and HTAB around it: anything else beside a value belongs to it.
+constexpr std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(field_blanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(field_blanks) - begin + 1);
+}
+
+// ASCII letters alone.
+inline std::string lowered(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return out;
 }
 
 }  // namespace pawl

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "src/core/canonical_append.hpp"
+#include "src/core/field_syntax.hpp"
 #include "src/core/form.hpp"
 #include "src/core/multipart.hpp"
 #include "src/core/sha256.hpp"
@@ -15,7 +16,6 @@ namespace {
 
 constexpr std::string_view domain = "pawl-fingerprint";
 constexpr std::string_view no_secret = "-";
-constexpr std::string_view blanks = " \t";
 constexpr std::size_t hash_characters = 64;
 // Of forms, and of multipart bodies that cannot be read as parts. Version 1 took different bodies
 // for one: what was stored so still verifies so.
@@ -30,17 +30,9 @@ struct Body {
   std::string type = {};  // where it is not the media type that is hashed
 };
 
-char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 // "Application/JSON ; charset=utf-8" is "application/json".
 std::string media_type_of(std::string_view content_type) {
-  content_type = content_type.substr(0, content_type.find(';'));
-  const auto begin = content_type.find_first_not_of(blanks);
-  if (begin == content_type.npos) return {};
-  const auto end = content_type.find_last_not_of(blanks) + 1;
-  std::string media_type(content_type.substr(begin, end - begin));
-  std::ranges::transform(media_type, media_type.begin(), to_lower);
-  return media_type;
+  return lowered(trimmed(content_type.substr(0, content_type.find(';'))));
 }
 
 bool is_json_type(std::string_view media_type) {
@@ -99,12 +91,6 @@ Body selection(const json::Value& document, const FingerprintRules& rules) {
   }
   body.canonical.push_back('}');
   return body;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto begin = text.find_first_not_of(blanks);
-  return begin == text.npos ? std::string_view()
-                            : text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
 }
 
 Body form_body(std::string_view body) {

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "pawl/types/check.hpp"
+#include "src/core/field_syntax.hpp"
 #include "src/core/sha256.hpp"
 #include "src/core/structured_field.hpp"
 #include "src/core/structured_field_chars.hpp"
@@ -13,16 +14,9 @@
 namespace pawl {
 namespace {
 
-constexpr std::string_view blanks = " \t";
 constexpr std::size_t card_digits_min = 13;
 constexpr std::size_t card_digits_max = 19;
 constexpr std::size_t log_name_digits = 12;
-
-std::string_view trimmed(std::string_view value) {
-  const std::size_t first = value.find_first_not_of(blanks);
-  if (first == std::string_view::npos) return {};
-  return value.substr(first, value.find_last_not_of(blanks) - first + 1);
-}
 
 bool is_local_part(char c) {
   return sf::is_alpha(c) || sf::is_digit(c) ||

@@ -9,25 +9,10 @@ namespace pawl {
 namespace {
 
 constexpr std::string_view line_end = "\r\n";
-constexpr std::string_view blanks = " \t";
 constexpr std::size_t boundary_bytes_max = 70;
 
 bool is_alphanumeric(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return out;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(blanks);
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
 }
 
 bool is_boundary(std::string_view text) {
@@ -62,7 +47,7 @@ std::optional<std::string_view> boundary_in(std::string_view content_type) {
   while (!rest.empty()) {
     if (!rest.starts_with(';')) return std::nullopt;
     rest.remove_prefix(1);
-    rest.remove_prefix(std::min(rest.find_first_not_of(blanks), rest.size()));
+    rest.remove_prefix(std::min(rest.find_first_not_of(field_blanks), rest.size()));
     if (rest.empty() || rest.starts_with(';')) continue;  // an empty parameter is none
     const std::size_t equals = rest.find('=');
     if (equals == rest.npos || !is_token(rest.substr(0, equals))) return std::nullopt;
@@ -71,7 +56,7 @@ std::optional<std::string_view> boundary_in(std::string_view content_type) {
     const std::optional<std::string_view> value = take_value(rest);
     if (!value || (is_it && boundary)) return std::nullopt;
     if (is_it) boundary = value;
-    rest.remove_prefix(std::min(rest.find_first_not_of(blanks), rest.size()));
+    rest.remove_prefix(std::min(rest.find_first_not_of(field_blanks), rest.size()));
   }
   if (!boundary || !is_boundary(*boundary)) return std::nullopt;
   return boundary;

@@ -55,9 +55,9 @@ std::string in_words(const Outcome& outcome) {
 }
 
 Duration asked_pause(const Outcome& outcome, Instant now) {
-  const auto* answered = std::get_if<Answered>(&outcome);
-  if (answered == nullptr) return Duration{0};
-  return retry_after(answered->response.headers, now).value_or(Duration{0});
+  const auto* answer = std::get_if<Answered>(&outcome);
+  if (answer == nullptr) return Duration{0};
+  return retry_after(answer->response.headers, now).value_or(Duration{0});
 }
 
 OutboxRow park(OutboxRow row, OutboxStatus status, std::string why) {

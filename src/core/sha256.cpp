@@ -27,7 +27,7 @@ EVP_MAC* hmac_algorithm() {
 }
 
 // Never null: OpenSSL reads a null key as "the key of last time".
-const unsigned char* bytes_of(std::string_view text) {
+const unsigned char* unsigned_bytes(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.empty() ? "" : text.data());
 }
 
@@ -59,8 +59,8 @@ Digest hmac_sha256(std::string_view secret, std::string_view bytes) {
   Digest digest;
   std::size_t written = 0;
   PAWL_CHECK(mac != nullptr);
-  PAWL_CHECK(EVP_MAC_init(mac.get(), bytes_of(secret), secret.size(), parameters) == 1);
-  PAWL_CHECK(EVP_MAC_update(mac.get(), bytes_of(bytes), bytes.size()) == 1);
+  PAWL_CHECK(EVP_MAC_init(mac.get(), unsigned_bytes(secret), secret.size(), parameters) == 1);
+  PAWL_CHECK(EVP_MAC_update(mac.get(), unsigned_bytes(bytes), bytes.size()) == 1);
   PAWL_CHECK(EVP_MAC_final(mac.get(), digest.data(), &written, digest.size()) == 1);
   PAWL_CHECK(written == digest.size());
   return digest;
@@ -79,7 +79,7 @@ std::string from_hex(std::string_view digits) {
 }
 
 bool equal_constant_time(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && CRYPTO_memcmp(bytes_of(a), bytes_of(b), a.size()) == 0;
+  return a.size() == b.size() && CRYPTO_memcmp(unsigned_bytes(a), unsigned_bytes(b), a.size()) == 0;
 }
 
 }  // namespace pawl

@@ -1,13 +1,11 @@
 #include "src/gateway/node_thread.hpp"
 
+#include "src/gateway/question.hpp"
+
 namespace pawl::gateway {
 namespace {
 
 using namespace std::chrono_literals;
-
-http::UpstreamAddress address_of(const config::UpstreamUrl& url) {
-  return {url.host, url.port, url.tls};
-}
 
 http::SessionLimits limits_of(const config::Limits& limits, MemoryBudget& memory) {
   http::SessionLimits session;

@@ -37,9 +37,9 @@ class Predictor {
     Verdict verdict = place.record ? decide(*place.record, request, policy, attempt)
                                    : Verdict{Execute{}, first_record(request, policy, attempt)};
     const DecisionKind kind = kind_of(verdict.decision);
-    const bool refused = observed.near_duplicate && kind == DecisionKind::execute &&
-                         route.near_duplicates == WhenNearDuplicate::refuse;
-    if (refused) return PredictedDecision::near_duplicate;
+    const bool near = observed.near_duplicate && kind == DecisionKind::execute &&
+                      route.near_duplicates == WhenNearDuplicate::refuse;
+    if (near) return PredictedDecision::near_duplicate;
     if (verdict.next) put(place, std::move(*verdict.next));
     return predicted_for(kind);
   }

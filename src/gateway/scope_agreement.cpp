@@ -10,7 +10,7 @@
 namespace pawl::gateway {
 namespace {
 
-constexpr int tries_max = 20;  // of nodes that start at once, one gets through each time
+constexpr int agreement_tries_max = 20;  // of nodes that start at once, one gets through each time
 constexpr std::size_t page_rows = 5'000;
 
 using MaybeText = Expected<std::optional<std::string>, std::string>;
@@ -104,7 +104,7 @@ Task<Expected<bool, std::string>> try_to_agree(const config::Config& config, Sto
 
 Task<Expected<Done, std::string>> agree_on_scopes(const config::Config& config, Store& store,
                                                   Upkeep& upkeep, bool accepted) {
-  for (int i = 0; i < tries_max; ++i) {
+  for (int i = 0; i < agreement_tries_max; ++i) {
     const Expected<bool, std::string> agreed =
         co_await try_to_agree(config, store, upkeep, accepted);
     if (!agreed) co_return Unexpected{agreed.error()};

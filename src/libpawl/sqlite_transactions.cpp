@@ -132,9 +132,9 @@ std::unique_ptr<sqlite::Opened> SqliteBackend::ready(std::unique_ptr<sqlite::Ope
     kept = std::make_unique<sqlite::Opened>(std::move(*opened));
     check(kept->connection, kept->connection.run("PRAGMA foreign_keys = ON"));
   }
-  check(kept->connection, kept->connection.run(sqlite::sql::begin));
+  check(kept->connection, kept->connection.run(sqlite::query::begin));
   // A newer program may have migrated the file since it was opened.
-  const auto version = kept->connection.number(sqlite::sql::schema_version);
+  const auto version = kept->connection.number(sqlite::query::schema_version);
   if (version != static_cast<std::int64_t>(sqlite::migrations().size())) {
     throw DatabaseError("SQLITE_SCHEMA", "\"" + database_.path +
                                              "\" was migrated to another schema version while this "
@@ -162,7 +162,7 @@ std::unique_ptr<PhaseTransaction> SqliteBackend::begin() {
 
 SqliteWork::~SqliteWork() {
   const bool clean =
-      !connection_->in_transaction() || connection_->run(sqlite::sql::rollback) == SQLITE_OK;
+      !connection_->in_transaction() || connection_->run(sqlite::query::rollback) == SQLITE_OK;
   backend_.give(clean ? std::move(opened_) : nullptr);
 }
 
@@ -204,7 +204,7 @@ Rows SqliteWork::query(const std::string& sql, const std::vector<Value>& paramet
 // The record, if it is still `held`'s.
 Record SqliteWork::own(const Record& held) {
   demand_open();
-  Statement find = prepared(*connection_, sqlite::sql::find);
+  Statement find = prepared(*connection_, sqlite::query::find);
   find.bind_text(1, held.scope.text);
   find.bind_text(2, held.key.text);
   const int code = find.step();
@@ -223,7 +223,7 @@ Record SqliteWork::own(const Record& held) {
 
 void SqliteWork::replace(const Record& next, const Record& before) {
   const sqlite::EncodedRow row = sqlite::encoded(next);
-  Statement replace = prepared(*connection_, sqlite::sql::replace);
+  Statement replace = prepared(*connection_, sqlite::query::replace);
   sqlite::bind_row(replace, next, row);
   replace.bind(sqlite::row_columns + 1, before.fence.number);
   replace.bind_text(sqlite::row_columns + 2, to_text(Status::in_progress));
@@ -300,7 +300,7 @@ std::string SqliteWork::enqueue(const Record& held, const OutboxItem& item) {
 // What a failed COMMIT means: see src/adapters/sqlite/transaction.cpp.
 Commit SqliteWork::commit() {
   demand_open();
-  const int code = connection_->run(sqlite::sql::commit);
+  const int code = connection_->run(sqlite::query::commit);
   if (code == SQLITE_OK) return Commit::done;
   switch (sqlite::primary_code(code)) {
     case SQLITE_BUSY:

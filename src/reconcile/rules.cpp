@@ -45,9 +45,9 @@ SourceAnswer completed(const Rule& rule, const Response& answer, const json::Val
     return Still{"its status " + std::to_string(reply.status) + " cannot be stored"};
   }
   if (rule.reply.body) {
-    const json::Value nothing;
+    const json::Value no_document;
     Expected<std::string, std::string> body =
-        fill_json(*rule.reply.body, subject, document == nullptr ? nothing : *document);
+        fill_json(*rule.reply.body, subject, document == nullptr ? no_document : *document);
     if (!body) return Still{"the answer fits a rule, but " + body.error()};
     reply.headers = {{"Content-Type", rule.reply.type}};
     reply.body = std::move(*body);

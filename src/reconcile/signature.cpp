@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/core/encoding.hpp"
+#include "src/core/field_syntax.hpp"
 #include "src/core/sha256.hpp"
 
 namespace pawl::reconcile {
@@ -15,12 +16,6 @@ struct Claim {
   std::string_view timestamp;
   std::vector<std::string_view> signatures;
 };
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
 
 // Whole seconds since 1970; at most 12 digits, so that no arithmetic can overflow.
 std::optional<Instant> time_in(std::string_view digits) {

@@ -9,10 +9,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t active_max = 64;
+constexpr std::size_t requests_max = 64;
 constexpr std::size_t copies = 2;  // of a request that is worked on: as it was read, and as claimed
-constexpr Duration look_every = 500ms;  // what other nodes accepted is found by this
-constexpr Duration record_again_after = 2s;
+constexpr Duration poll_requests_every = 500ms;  // what other nodes accepted is found by this
+constexpr Duration record_request_again_after = 2s;
 constexpr Duration pause_first = 500ms;
 constexpr Duration pause_max = 60s;
 
@@ -20,7 +20,7 @@ constexpr Duration pause_max = 60s;
 
 AsyncWorker::AsyncWorker(AsyncPorts ports, boost::asio::any_io_executor executor)
     : ports_(ports),
-      loop_(ports.sleepers, ports.log, "a poll for async requests", look_every),
+      loop_(ports.sleepers, ports.log, "a poll for async requests", poll_requests_every),
       tasks_(std::move(executor), told_to(ports.log)) {}
 
 Task<void> AsyncWorker::run() {
@@ -35,16 +35,16 @@ Task<void> AsyncWorker::poll_once() {
 }
 
 Task<void> AsyncWorker::poll() {
-  if (active_.size() >= active_max) co_return;
+  if (active_.size() >= requests_max) co_return;
   const StoreResult<Done> synced = co_await ports_.engine.sync_time();
   if (!synced || !ports_.engine.time().trusted()) co_return;
   const Instant now = ports_.engine.time().at(ports_.clock.now());
   // Those that this node is at stand before what is new; more than it can be at is of no use.
-  const PassQuery query{.now = now, .rows_max = active_max};
+  const PassQuery query{.now = now, .rows_max = requests_max};
   const StoreResult<std::vector<Record>> rows = co_await ports_.store.pending(query);
   if (!rows) co_return;
   for (const Record& record : *rows) {
-    if (loop_.stopped() || active_.size() >= active_max) break;
+    if (loop_.stopped() || active_.size() >= requests_max) break;
     if (active_.contains(record) || !record.request) continue;
     Charge memory(&ports_.state.memory);
     const std::size_t bytes = copies * record.request->body.size() + answer_share;
@@ -59,7 +59,7 @@ Task<void> AsyncWorker::work_on(Record record, Charge memory, ActiveKeys::Held a
     const ActiveKeys::Held held = std::move(active);
     co_await send(record);
   }
-  if (!loop_.stopped() && active_.size() + 1 == active_max) wake();  // there was more than fits
+  if (!loop_.stopped() && active_.size() + 1 == requests_max) wake();  // there was more than fits
 }
 
 Task<void> AsyncWorker::send(const Record& record) {
@@ -103,10 +103,10 @@ void AsyncWorker::log(const Lease& lease, const Executed& executed, Duration ups
 
 // An outcome in hand is not thrown away because the store is: nobody could get it again. It is
 // tried until it is recorded or the drain ends, for which this counts as busy. Nothing new is
-// claimed meanwhile that would have to be remembered as well: there are `active_max` at most.
+// claimed meanwhile that would have to be remembered as well: there are `requests_max` at most.
 Task<void> AsyncWorker::keep_recording(Executed& executed) {
   while (!executed.settlement && executed.lease) {
-    co_await ports_.clock.sleep_until(ports_.clock.now() + record_again_after);
+    co_await ports_.clock.sleep_until(ports_.clock.now() + record_request_again_after);
     StoreResult<Settlement> settled =
         co_await ports_.engine.settle(*executed.lease, executed.outcome);
     if (settled) executed.settlement = std::move(*settled);

@@ -11,8 +11,8 @@ namespace {
 using namespace std::chrono_literals;
 using reconcile::LookupResult;
 
-constexpr Duration look_every = 1s;
-constexpr Duration beyond_timeout = 30s;  // for what comes before and after the question itself
+constexpr Duration poll_unknown_every = 1s;
+constexpr Duration beyond_question = 30s;  // for what comes before and after the question itself
 constexpr int rows_per_look_max = 50;
 
 Response as_response(const StoredResponse& stored) {
@@ -28,8 +28,8 @@ OutboxReconciler::OutboxReconciler(OutboxReconcilerPorts ports,
   for (AskedDestination& to : destinations) {
     auto asked = std::ranges::find(asked_, to.source, &AskedSource::source);
     if (asked == asked_.end()) {
-      PollLoop& loop =
-          loops_.emplace_back(ports_.sleepers, ports_.log, "outbox: reconciliation", look_every);
+      PollLoop& loop = loops_.emplace_back(ports_.sleepers, ports_.log, "outbox: reconciliation",
+                                           poll_unknown_every);
       asked = asked_.insert(asked_.end(), AskedSource{to.source, loop, {}});
     }
     asked->destinations.push_back(std::move(to));
@@ -72,7 +72,7 @@ Task<void> OutboxReconciler::look_at(const AskedDestination& to, const PollLoop&
     OutboxClaim claim;
     claim.destination = to.name;
     claim.owner = ports_.entropy.new_owner().text;
-    claim.lease = source.timeout + beyond_timeout;
+    claim.lease = source.timeout + beyond_question;
     claim.rows_max = 1;
     claim.in_doubt = true;
     StoreResult<OutboxClaimed> claimed = co_await ports_.outbox.claim(std::move(claim));

@@ -10,8 +10,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration look_every = 500ms;  // a notification only makes it sooner
-constexpr Duration record_again_after = 200ms;
+constexpr Duration poll_messages_every = 500ms;  // a notification only makes it sooner
+constexpr Duration record_message_again_after = 200ms;
 constexpr std::string_view nobodys = "unconfigured";
 
 }  // namespace
@@ -49,7 +49,8 @@ class OutboxWorker::Gate final : public SendGate {
         co_return *mine&& worker_.ports_.clock.now() < deadline_&& is_within_window();
       }
       worker_.note_store(worker_.ports_.store.trouble());
-      co_await worker_.ports_.clock.sleep_until(worker_.ports_.clock.now() + record_again_after);
+      co_await worker_.ports_.clock.sleep_until(worker_.ports_.clock.now() +
+                                                record_message_again_after);
     }
     co_return false;
   }
@@ -74,7 +75,7 @@ class OutboxWorker::Gate final : public SendGate {
 OutboxWorker::OutboxWorker(OutboxPorts ports, std::vector<DestinationSettings> destinations,
                            boost::asio::any_io_executor executor)
     : ports_(ports),
-      loop_(ports.sleepers, ports.log, "outbox", look_every),
+      loop_(ports.sleepers, ports.log, "outbox", poll_messages_every),
       tasks_(std::move(executor), told_to(ports.log)) {
   for (DestinationSettings& each : destinations) queues_.emplace_back(std::move(each));
 }
@@ -174,7 +175,7 @@ Task<bool> OutboxWorker::record(OutboxRow next) {
     if (mine && *mine) ports_.metrics.outbox_settled(next.destination, result_of(next));
     if (mine) co_return *mine;
     note_store(ports_.store.trouble());
-    co_await ports_.clock.sleep_until(ports_.clock.now() + record_again_after);
+    co_await ports_.clock.sleep_until(ports_.clock.now() + record_message_again_after);
   }
 }
 

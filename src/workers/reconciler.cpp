@@ -11,12 +11,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t active_max = 16;
+constexpr std::size_t cases_max = 16;
 constexpr std::size_t rows_max = 100;
 constexpr Duration count_every = 2s;
 constexpr Duration reap_every = 1h;
 constexpr Duration beyond_timeout = 10s;  // for what comes before and after the question itself
-constexpr Duration look_at_dead_every = 1h;
 constexpr Duration kept_for = std::chrono::days(90);
 
 }  // namespace
@@ -79,14 +78,14 @@ void Reconciler::trouble() {
 }
 
 Task<void> Reconciler::look() {
-  if (active_.size() >= active_max) co_return;
+  if (active_.size() >= cases_max) co_return;
   const StoreResult<Done> synced = co_await ports_.engine.sync_time();
   if (!synced || !ports_.engine.time().trusted()) co_return;
   const PassQuery query{.now = now(), .rows_max = rows_max + active_.size()};
   const StoreResult<std::vector<Record>> rows = co_await ports_.store.undetermined(query);
   if (!rows) co_return;
   for (const Record& record : *rows) {
-    if (loop_.stopped() || active_.size() >= active_max) break;
+    if (loop_.stopped() || active_.size() >= cases_max) break;
     if (active_.contains(record)) continue;
     tasks_.spawn(start(record, active_.hold(record)));
   }
@@ -117,13 +116,13 @@ Task<void> Reconciler::start(Record record, ActiveKeys::Held active) {
     const ActiveKeys::Held held = std::move(active);
     co_await work_on(std::move(record));
   }
-  if (!loop_.stopped() && active_.size() + 1 == active_max) wake();  // there was more than fits
+  if (!loop_.stopped() && active_.size() + 1 == cases_max) wake();  // there was more than fits
 }
 
 Task<void> Reconciler::work_on(Record record) {
   const bool left = co_await is_left_to_others(record);
   if (left) {
-    co_await postpone(record, now() + look_at_dead_every, is_given_up(record));
+    co_await postpone(record, now() + poll_dead_every, is_given_up(record));
     co_return;
   }
   Inquiry inquiry;
@@ -172,7 +171,7 @@ Task<void> Reconciler::skip(const Record& record) {
   if (!found || !*found) co_return;
   const Case& about = **found;
   const bool dead = about.state == CaseState::dead;
-  const Instant later = dead ? now() + look_at_dead_every : about.next_at;
+  const Instant later = dead ? now() + poll_dead_every : about.next_at;
   if (later > now()) co_await postpone(record, later, dead);
 }
 

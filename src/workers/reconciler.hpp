@@ -32,6 +32,8 @@ struct ReconcilerPorts {
   Log& log;
 };
 
+inline constexpr Duration poll_dead_every = std::chrono::hours(1);  // they wait for an operator
+
 struct ReconcilerOptions {
   std::string what = "reconciliation";  // how its log lines begin
   // Of a service with the library in it: the records of this route alone, one after the other, with

@@ -11,7 +11,6 @@ namespace {
 
 using reconcile::LookupResult;
 
-constexpr Duration look_at_dead_every = std::chrono::hours(1);
 constexpr int attempts_shown_max = 1 << 20;
 
 }  // namespace
@@ -81,7 +80,7 @@ Task<void> Reconciler::go_on(const Inquiry& inquiry) {
   CaseChange change;
   change.state = dead ? CaseState::dead : CaseState::open;
   change.absent = step.absent;
-  change.next_at = dead ? now() + look_at_dead_every : step.next_at;
+  change.next_at = dead ? now() + poll_dead_every : step.next_at;
   std::string detail = inquiry.heard;
   if (dead) {
     ++counts_.dead;

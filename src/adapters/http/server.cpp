@@ -11,7 +11,6 @@ namespace {
 
 namespace net = boost::asio;
 using net::ip::tcp;
-constexpr auto as_result = net::as_tuple(net::use_awaitable);
 
 // Best effort: a client that is one too many is told so, if its buffer takes it at once.
 constexpr std::string_view too_many =

@@ -17,7 +17,6 @@ namespace pawl::http {
 namespace {
 
 namespace net = boost::asio;
-constexpr auto as_result = net::as_tuple(net::use_awaitable);
 
 constexpr std::size_t room_first = 4096;
 

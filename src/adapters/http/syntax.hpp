@@ -20,13 +20,8 @@ using pawl::hex_value;
 using pawl::is_field_value;
 using pawl::is_token;
 using pawl::is_token_char;
-
-// SP and HTAB only: anything else beside a value belongs to it.
-constexpr std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
+using pawl::lowered;
+using pawl::trimmed;
 
 constexpr bool same_word(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
@@ -38,12 +33,6 @@ constexpr bool same_word(std::string_view a, std::string_view b) {
 
 constexpr bool starts_with_word(std::string_view text, std::string_view prefix) {
   return text.size() >= prefix.size() && same_word(text.substr(0, prefix.size()), prefix);
-}
-
-inline std::string lowered(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = lower(c);
-  return out;
 }
 
 // 1*DIGIT without overflow; leading zeros are decimal zeros.

@@ -11,7 +11,6 @@ namespace pawl::http {
 namespace {
 
 namespace net = boost::asio;
-constexpr auto as_result = net::as_tuple(net::use_awaitable);
 
 constexpr std::size_t idle_max_count = 256;
 constexpr Duration idle_max_time = std::chrono::seconds(30);

@@ -20,7 +20,6 @@ namespace net = boost::asio;
 using namespace net::experimental::awaitable_operators;
 using Wait = net::posix::descriptor_base;
 
-constexpr auto quietly = net::as_tuple(net::use_awaitable);
 constexpr int binary = 1;
 constexpr const char* lock_timeout = "100ms";
 
@@ -100,7 +99,7 @@ bool Connection::send(const Query& query, bool for_caller) {
 
 Task<bool> Connection::wait_readable() {
   if (overdue_) co_return false;
-  const auto [error] = co_await socket_.async_wait(Wait::wait_read, quietly);
+  const auto [error] = co_await socket_.async_wait(Wait::wait_read, as_result);
   co_return !error && PQconsumeInput(connection_.get()) == 1;
 }
 
@@ -110,8 +109,8 @@ Task<bool> Connection::flush() {
     if (left == 0) co_return true;
     if (left < 0 || overdue_) co_return false;
     // Both ways: a server whose answers nobody takes stops reading.
-    const auto woken = co_await (socket_.async_wait(Wait::wait_write, quietly) ||
-                                 socket_.async_wait(Wait::wait_read, quietly));
+    const auto woken = co_await (socket_.async_wait(Wait::wait_write, as_result) ||
+                                 socket_.async_wait(Wait::wait_read, as_result));
     const bool may_read = woken.index() == 1;
     const auto error = may_read ? std::get<0>(std::get<1>(woken)) : std::get<0>(std::get<0>(woken));
     if (error || (may_read && PQconsumeInput(connection_.get()) != 1)) co_return false;

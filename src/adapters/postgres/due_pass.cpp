@@ -30,14 +30,14 @@ std::size_t time_column(Status kind) {
 
 Task<StoreResult<std::vector<Passes::Note>>> Passes::next_notes(Status kind, Instant now,
                                                                 const Note& after) {
-  using Result = StoreResult<std::vector<Note>>;
+  using PassResult = StoreResult<std::vector<Note>>;
   Query query{
       StatementId::due_page,
       {text_parameter(to_text(kind)), instant_parameter(now), instant_parameter(after.due_at),
        text_parameter(after.scope), int64_parameter(after.id), int64_parameter(notes_per_page)}};
   std::vector<Query> queries = one(std::move(query));
   const Session::Reply reply = co_await session_.exchange(std::move(queries));
-  if (!reply) co_return Result(Unexpected{store_error(reply.error())});
+  if (!reply) co_return PassResult(Unexpected{store_error(reply.error())});
   const Rows& rows = reply->at(1);
   std::vector<Note> notes;
   std::size_t keys = 0;
@@ -50,12 +50,12 @@ Task<StoreResult<std::vector<Passes::Note>>> Passes::next_notes(Status kind, Ins
     keys += note.keys.size();
     notes.push_back(std::move(note));
   }
-  co_return Result(std::move(notes));
+  co_return PassResult(std::move(notes));
 }
 
 Task<StoreResult<std::vector<Passes::Candidate>>> Passes::look_at(Status kind,
                                                                   const std::vector<Note>& notes) {
-  using Result = StoreResult<std::vector<Candidate>>;
+  using PassResult = StoreResult<std::vector<Candidate>>;
   std::set<std::pair<std::string, std::string>> keys;
   for (const Note& note : notes) {
     for (const std::string& key : note.keys) keys.emplace(note.scope, key);
@@ -72,7 +72,7 @@ Task<StoreResult<std::vector<Passes::Candidate>>> Passes::look_at(Status kind,
   query.parameters.push_back(text_parameter(to_text(kind)));
   std::vector<Query> queries = one(std::move(query));
   const Session::Reply reply = co_await session_.exchange(std::move(queries));
-  if (!reply) co_return Result(Unexpected{store_error(reply.error())});
+  if (!reply) co_return PassResult(Unexpected{store_error(reply.error())});
   const Rows& rows = reply->at(1);
   std::vector<Candidate> found;
   for (int row = 0; row < rows.count(); ++row) {
@@ -83,7 +83,7 @@ Task<StoreResult<std::vector<Passes::Candidate>>> Passes::look_at(Status kind,
     candidate.bytes = bytes_in(rows, row, 6);
     found.push_back(std::move(candidate));
   }
-  co_return Result(std::move(found));
+  co_return PassResult(std::move(found));
 }
 
 // Notes that led nowhere are deleted; those that will lead somewhere are moved there.
@@ -127,14 +127,14 @@ Task<StoreResult<Done>> Passes::tidy(Status kind, const std::vector<Note>& notes
 Task<StoreResult<std::vector<Passes::Candidate>>> Passes::look_further(Status kind, Instant now,
                                                                        Note& last,
                                                                        Harvest& harvest) {
-  using Result = StoreResult<std::vector<Candidate>>;
+  using PassResult = StoreResult<std::vector<Candidate>>;
   std::vector<Candidate> wanted;
   StoreResult<std::vector<Note>> notes = co_await next_notes(kind, now, last);
-  if (!notes) co_return Result(Unexpected{notes.error()});
+  if (!notes) co_return PassResult(Unexpected{notes.error()});
   harvest.exhausted = notes->empty();
-  if (harvest.exhausted) co_return Result(std::move(wanted));
+  if (harvest.exhausted) co_return PassResult(std::move(wanted));
   const StoreResult<std::vector<Candidate>> rows = co_await look_at(kind, *notes);
-  if (!rows) co_return Result(Unexpected{rows.error()});
+  if (!rows) co_return PassResult(Unexpected{rows.error()});
   std::map<std::string, Candidate> by_identity;
   for (const Candidate& row : *rows) by_identity.emplace(identity_of(row.scope, row.key), row);
   for (Note& note : *notes) {
@@ -151,9 +151,9 @@ Task<StoreResult<std::vector<Passes::Candidate>>> Passes::look_further(Status ki
     }
   }
   const StoreResult<Done> tidied = co_await tidy(kind, *notes);
-  if (!tidied) co_return Result(Unexpected{tidied.error()});
+  if (!tidied) co_return PassResult(Unexpected{tidied.error()});
   last = notes->back();
-  co_return Result(std::move(wanted));
+  co_return PassResult(std::move(wanted));
 }
 
 Task<Passes::Page> Passes::due(Status kind, PassQuery query) {

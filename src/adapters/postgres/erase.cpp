@@ -52,7 +52,7 @@ std::vector<Part> parts_of(const std::vector<Erasure>& batch) {
 }  // namespace
 
 Task<StoreResult<std::vector<bool>>> Passes::erase(std::vector<Erasure> batch) {
-  using Result = StoreResult<std::vector<bool>>;
+  using PassResult = StoreResult<std::vector<bool>>;
   std::set<std::string> gone;
   std::vector<Part> parts = parts_of(batch);
   while (!parts.empty()) {
@@ -70,7 +70,7 @@ Task<StoreResult<std::vector<bool>>> Passes::erase(std::vector<Erasure> batch) {
     }
     const bool may_split = reply.error().kind == Failure::Kind::refused &&
                            remedy_for(reply.error().sqlstate) == Remedy::split;
-    if (!may_split) co_return Result(Unexpected{store_error(reply.error())});
+    if (!may_split) co_return PassResult(Unexpected{store_error(reply.error())});
     if (part.size() == 1) continue;  // somebody holds it, so it is not over yet
     const auto middle = part.begin() + static_cast<std::ptrdiff_t>(part.size() / 2);
     parts.emplace_back(middle, part.end());
@@ -81,7 +81,7 @@ Task<StoreResult<std::vector<bool>>> Passes::erase(std::vector<Erasure> batch) {
     // Asked for twice, it was erased once.
     erased.push_back(gone.erase(identity_of(erasure.scope, erasure.key)) == 1);
   }
-  co_return Result(std::move(erased));
+  co_return PassResult(std::move(erased));
 }
 
 }  // namespace pawl::postgres

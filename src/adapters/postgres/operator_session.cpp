@@ -2,14 +2,10 @@
 
 #include <array>
 
+#include "src/adapters/postgres/ask.hpp"
 #include "src/adapters/postgres/options.hpp"
 
 namespace pawl::postgres {
-namespace {
-
-using Result = std::unique_ptr<PGresult, decltype(&PQclear)>;
-
-}  // namespace
 
 OperatorSession::OperatorSession(const std::string& url) : connection_(nullptr, PQfinish) {
   const std::array<const char*, 4> names{"fallback_application_name", "dbname", "client_encoding",

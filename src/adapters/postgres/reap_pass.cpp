@@ -19,14 +19,14 @@ bool is_finished(Status status) {
 Task<StoreResult<std::vector<Passes::Candidate>>> Passes::next_expired(Instant now,
                                                                        const Candidate& after,
                                                                        std::size_t rows_max) {
-  using Result = StoreResult<std::vector<Candidate>>;
+  using PassResult = StoreResult<std::vector<Candidate>>;
   Query query{StatementId::reap_page,
               {instant_parameter(now), instant_parameter(after.reap_after),
                text_parameter(after.scope.text), text_parameter(after.key.text),
                int64_parameter(static_cast<std::int64_t>(rows_max))}};
   std::vector<Query> queries = one(std::move(query));
   const Session::Reply reply = co_await session_.exchange(std::move(queries));
-  if (!reply) co_return Result(Unexpected{store_error(reply.error())});
+  if (!reply) co_return PassResult(Unexpected{store_error(reply.error())});
   const Rows& rows = reply->at(1);
   std::vector<Candidate> found;
   for (int row = 0; row < rows.count(); ++row) {
@@ -41,7 +41,7 @@ Task<StoreResult<std::vector<Passes::Candidate>>> Passes::next_expired(Instant n
     candidate.stays = rows.text(row, 7) == std::string_view("\1", 1);
     found.push_back(std::move(candidate));
   }
-  co_return Result(std::move(found));
+  co_return PassResult(std::move(found));
 }
 
 Task<StoreResult<Done>> Passes::put_off(const std::vector<Candidate>& early, Instant now) {

@@ -15,8 +15,6 @@ constexpr std::chrono::milliseconds gather_max{2};
 // Longer than nearly all batches take; shorter than one waits for a row that somebody holds.
 constexpr std::chrono::milliseconds stuck_after{20};
 
-constexpr auto quietly = net::as_tuple(net::use_awaitable);
-
 void answer_all(const Writes& batch, StoreError error) {
   for (const auto& write : batch) {
     if (!write->result) write->answer(Unexpected{error});
@@ -70,7 +68,7 @@ Writes WriterConnection::take() {
 Task<void> WriterConnection::rest() {
   const bool watching = stands_by_for_ != nullptr && !stands_by_for_->queue_.empty();
   idle_.expires_at(watching ? std::chrono::steady_clock::now() + stuck_after : Deadline::max());
-  co_await idle_.async_wait(quietly);
+  co_await idle_.async_wait(as_result);
 }
 
 Task<void> WriterConnection::run() {
@@ -113,7 +111,7 @@ Task<void> WriterConnection::gather() {
   while (!stopped_ && queue != nullptr && queue->size() < rows_before_ &&
          std::chrono::steady_clock::now() < gather_until_) {
     idle_.expires_at(gather_until_);
-    co_await idle_.async_wait(quietly);
+    co_await idle_.async_wait(as_result);
   }
 }
 

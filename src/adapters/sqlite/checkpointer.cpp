@@ -3,7 +3,7 @@
 namespace pawl::sqlite {
 namespace {
 
-constexpr std::size_t cache_bytes = std::size_t{256} << 10;  // it keeps no pages
+constexpr std::size_t checkpoint_cache = std::size_t{256} << 10;  // it keeps no pages
 
 // SQLite syncs the database only when the last page of the log is copied. To leave it to that would
 // leave all the waiting to the writer.
@@ -17,7 +17,7 @@ bool sync(sqlite3* connection) {
 }  // namespace
 
 Checkpointer::Checkpointer(const Database& database, const Options& options)
-    : session_(database, options, cache_bytes), thread_([this] { loop(); }) {}
+    : session_(database, options, checkpoint_cache), thread_([this] { loop(); }) {}
 
 Checkpointer::~Checkpointer() {
   {

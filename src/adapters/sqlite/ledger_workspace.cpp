@@ -6,6 +6,7 @@
 #include "pawl/types/names.hpp"
 #include "src/adapters/resume/work_thread.hpp"
 #include "src/adapters/sqlite/database.hpp"
+#include "src/adapters/sqlite/row.hpp"
 
 namespace pawl::sqlite {
 namespace {
@@ -37,8 +38,6 @@ std::string text_at(const Statement& statement, int column) {
 std::int64_t number_at(const Statement& statement, int column) {
   return sqlite3_column_int64(statement.handle(), column);
 }
-
-std::int64_t micros(Instant at) { return at.time_since_epoch().count(); }
 
 template <class T>
 using Result = Expected<T, std::string>;

@@ -14,24 +14,24 @@ Statements prepare_all(sqlite3* connection) {
     if (!statement) throw Unprepared{};
     return std::move(*statement);
   };
-  return Statements{.schema_version = prepared(sql::schema_version),
-                    .purge_epoch = prepared(sql::purge_epoch),
-                    .begin = prepared(sql::begin),
-                    .commit = prepared(sql::commit),
-                    .rollback = prepared(sql::rollback),
-                    .find = prepared(sql::find),
-                    .insert = prepared(sql::insert),
-                    .replace = prepared(sql::replace),
-                    .erase = prepared(sql::erase),
-                    .audit = prepared(sql::audit),
-                    .keep_evidence = prepared(sql::keep_evidence),
-                    .lapsed = prepared(sql::lapsed),
-                    .past_retention = prepared(sql::past_retention),
-                    .undetermined = prepared(sql::undetermined),
-                    .pending = prepared(sql::pending),
-                    .count_active = prepared(sql::count_active),
-                    .probe_write = prepared(sql::probe_write),
-                    .probe_read = prepared(sql::probe_read)};
+  return Statements{.schema_version = prepared(query::schema_version),
+                    .purge_epoch = prepared(query::purge_epoch),
+                    .begin = prepared(query::begin),
+                    .commit = prepared(query::commit),
+                    .rollback = prepared(query::rollback),
+                    .find = prepared(query::find),
+                    .insert = prepared(query::insert),
+                    .replace = prepared(query::replace),
+                    .erase = prepared(query::erase),
+                    .audit = prepared(query::audit),
+                    .keep_evidence = prepared(query::keep_evidence),
+                    .lapsed = prepared(query::lapsed),
+                    .past_retention = prepared(query::past_retention),
+                    .undetermined = prepared(query::undetermined),
+                    .pending = prepared(query::pending),
+                    .count_active = prepared(query::count_active),
+                    .probe_write = prepared(query::probe_write),
+                    .probe_read = prepared(query::probe_read)};
 }
 
 constexpr std::int64_t frame_bytes = 4096 + 24;  // a page and its header

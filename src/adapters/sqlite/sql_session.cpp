@@ -8,11 +8,11 @@
 namespace pawl::sqlite {
 namespace {
 
-constexpr std::size_t cache_bytes = std::size_t{8} << 20;
+constexpr std::size_t session_cache = std::size_t{8} << 20;
 constexpr std::string_view schema = "pawl.";
 // The store's own writer copies the log back long before; where it has nothing to do, somebody
 // must.
-constexpr const char* tuning = "PRAGMA wal_autocheckpoint = 20000";
+constexpr const char* session_tuning = "PRAGMA wal_autocheckpoint = 20000";
 
 std::string translated(std::string sql) {
   for (std::size_t at = 0; (at = sql.find(schema, at)) != std::string::npos;) {
@@ -66,9 +66,9 @@ std::optional<std::string> SqlSession::open() {
     if (!database) return database.error();
     database_ = std::move(*database);
   }
-  Expected<Opened, std::string> opened = connect(*database_, options_, cache_bytes);
+  Expected<Opened, std::string> opened = connect(*database_, options_, session_cache);
   if (!opened) return opened.error();
-  if (opened->connection.run(tuning) != SQLITE_OK) {
+  if (opened->connection.run(session_tuning) != SQLITE_OK) {
     return explain(path_, opened->connection.last_error());
   }
   opened_ = std::move(*opened);

@@ -65,16 +65,17 @@ TEST_P(SqlitePlan, FindsItsRowsByIndex) {
 INSTANTIATE_TEST_SUITE_P(
     Statements, SqlitePlan,
     ::testing::Values(
-        Planned{"Find", sql::find, "sqlite_autoindex_keys_1 (scope_id=? AND idempotency_key=?)"},
-        Planned{"Insert", sql::insert, ""},
-        Planned{"Replace", sql::replace,
+        Planned{"Find", query::find, "sqlite_autoindex_keys_1 (scope_id=? AND idempotency_key=?)"},
+        Planned{"Insert", query::insert, ""},
+        Planned{"Replace", query::replace,
                 "sqlite_autoindex_keys_1 (scope_id=? AND idempotency_key=?)"},
-        Planned{"Erase", sql::erase, "sqlite_autoindex_keys_1 (scope_id=? AND idempotency_key=?)"},
-        Planned{"Audit", sql::audit, ""},
-        Planned{"KeepEvidence", sql::keep_evidence, "evidence_by_key"},
-        Planned{"Lapsed", sql::lapsed, "keys_by_lease (locked_until<?)"},
-        Planned{"PastRetention", sql::past_retention, "keys_by_expiry (expires_at<?)"},
-        Planned{"Undetermined", sql::undetermined, "keys_by_doubt (reconcile_after<?)"}),
+        Planned{"Erase", query::erase,
+                "sqlite_autoindex_keys_1 (scope_id=? AND idempotency_key=?)"},
+        Planned{"Audit", query::audit, ""},
+        Planned{"KeepEvidence", query::keep_evidence, "evidence_by_key"},
+        Planned{"Lapsed", query::lapsed, "keys_by_lease (locked_until<?)"},
+        Planned{"PastRetention", query::past_retention, "keys_by_expiry (expires_at<?)"},
+        Planned{"Undetermined", query::undetermined, "keys_by_doubt (reconcile_after<?)"}),
     [](const auto& statement) { return statement.param.name; });
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include "src/adapters/sqlite/row.hpp"
 
-namespace pawl::sqlite::sql {
+namespace pawl::sqlite::query {
 
 inline constexpr const char* schema_version = "PRAGMA user_version";
 inline constexpr const char* purge_epoch =
@@ -85,4 +85,4 @@ inline constexpr const char* count_active =
 inline constexpr const char* probe_write = "UPDATE meta SET value = ?1 WHERE name = 'probe'";
 inline constexpr const char* probe_read = "SELECT value FROM meta WHERE name = 'store_id'";
 
-}  // namespace pawl::sqlite::sql
+}  // namespace pawl::sqlite::query

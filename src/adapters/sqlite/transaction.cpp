@@ -51,8 +51,8 @@ struct Failure {
 using Blame = Failure::Blame;
 
 // One transaction over all of `writes`, or none of it.
-std::optional<Failure> attempt(Session& session, std::span<Write* const> writes, Instant now,
-                               std::int64_t& purge_epoch) {
+std::optional<Failure> try_writes(Session& session, std::span<Write* const> writes, Instant now,
+                                  std::int64_t& purge_epoch) {
   if (auto why = session.ready()) return Failure{Blame::everyone, 0, StoreError::unavailable, why};
   if (const int code = session.statements().begin.run(); code != SQLITE_OK) {
     return Failure{Blame::everyone, 0, meaning_before_commit(code), session.failed(code)};
@@ -93,7 +93,7 @@ Transacted write_all(Session& session, std::span<Write* const> writes, Instant n
   std::size_t window = writes.size();
   while (!writes.empty()) {
     const std::optional<Failure> failure =
-        attempt(session, writes.first(window), now, done.purge_epoch);
+        try_writes(session, writes.first(window), now, done.purge_epoch);
     done.trouble = failure ? failure->trouble : std::nullopt;
     if (!failure) {
       ++done.commits;
