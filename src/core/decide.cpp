@@ -3,8 +3,8 @@
 #include "pawl/types/check.hpp"
 #include "pawl/types/outcome.hpp"
 #include "src/core/decision.hpp"
-#include "src/core/half_done.hpp"
 #include "src/core/overloaded.hpp"
+#include "src/core/recovery_point.hpp"
 
 namespace pawl {
 namespace {
@@ -137,18 +137,6 @@ DecisionKind kind_of(const Decision& decision) {
                                [](const Unproven&) { return DecisionKind::unproven; },
                                [](const Restored&) { return DecisionKind::restored; }},
                     decision);
-}
-
-bool is_half_done(const Record& record) {
-  const Status status = status_of(record);
-  const bool open = status == Status::in_progress || status == Status::unknown ||
-                    status == Status::failed_retryable;
-  return open && !record.recovery_point.empty() && record.request &&
-         record.policy.on_lease_expiry == OnLeaseExpiry::resume;
-}
-
-bool belongs_elsewhere(const Record& record, const Request& request) {
-  return is_half_done(record) && (record.route != request.route || !request.stored);
 }
 
 Record first_record(const Request& request, const Policy& policy, const Attempt& attempt) {

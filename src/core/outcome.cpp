@@ -5,9 +5,8 @@
 #include <vector>
 
 #include "pawl/types/check.hpp"
-#include "src/core/found_answer.hpp"
-#include "src/core/half_done.hpp"
 #include "src/core/overloaded.hpp"
+#include "src/core/recovery_point.hpp"
 #include "src/core/render.hpp"
 #include "src/core/resource_id.hpp"
 
@@ -233,13 +232,6 @@ void abandon(Record& record, std::string error, Instant now) {
   }
   record.state = left;
   record.last_error = std::move(error);
-}
-
-// What a recovery point says from '~' on is that a call may be out there, and comes last.
-std::string without_mark(const std::string& recovery_point) {
-  const std::size_t mark = recovery_point.find('~');
-  if (mark == std::string::npos || mark == 0) return recovery_point;
-  return recovery_point.substr(0, mark - 1);  // and the '?' or '&' before it
 }
 
 // What was found is the answer to one call of a flow: whoever comes next records it and goes on.
@@ -474,7 +466,7 @@ Expected<Record, ResolveRefusal> resolved(const Record& record, const Finding& f
   if (early) return Unexpected{ResolveRefusal::too_early};
   if (is_half_done(record)) {  // earlier phases have happened: released, they would be forgotten
     abandon(next, std::string(found_not_executed), now);
-    next.recovery_point = without_mark(record.recovery_point);
+    next.recovery_point = without_call(record.recovery_point);
   } else {
     release(next, std::string(found_not_executed), now);
     if (has_attempts_left(record)) {

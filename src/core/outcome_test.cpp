@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "pawl/types/json.hpp"
-#include "src/core/half_done.hpp"
+#include "src/core/recovery_point.hpp"
 #include "testing/builders.hpp"
 
 namespace pawl {

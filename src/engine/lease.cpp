@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "pawl/types/check.hpp"
-#include "src/core/advanced_lease.hpp"
+#include "src/core/recovery_point.hpp"
 #include "src/engine/engine.hpp"
 #include "src/engine/renewal.hpp"
 

@@ -1,7 +1,7 @@
 // What the gateway itself answers on the public listener: everything below /_pawl/.
 #include <algorithm>
 
-#include "src/core/half_done.hpp"
+#include "src/core/recovery_point.hpp"
 #include "src/gateway/client_context.hpp"
 #include "src/gateway/key_path.hpp"
 #include "src/gateway/openapi.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/core/half_done.hpp"
+#include "src/core/recovery_point.hpp"
 
 namespace pawl::detail {
 namespace {
