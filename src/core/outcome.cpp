@@ -9,11 +9,11 @@
 #include "src/core/recovery_point.hpp"
 #include "src/core/render.hpp"
 #include "src/core/resource_id.hpp"
+#include "src/core/stored_error.hpp"
 
 namespace pawl {
 namespace {
 
-constexpr std::string_view found_not_executed = "resolved: not executed";
 constexpr std::string_view pawl_outcome = "Pawl-Outcome";
 // How long a worker leaves a service alone that has refused, at most: whatever it asked for, the
 // request must still be tried within its retention.
@@ -451,7 +451,7 @@ Expected<Record, ResolveRefusal> resolved(const Record& record, const Finding& f
   const auto* unknown = std::get_if<Unknown>(&record.state);
   const auto* found = std::get_if<FoundCompleted>(&finding);
   // Found not executed, and now there is proof that it was: whoever retried would execute it again.
-  const bool disproved = found != nullptr && released_by_finding(record);
+  const bool disproved = found != nullptr && resolved_as_not_executed(record);
   if (unknown == nullptr && !disproved) return Unexpected{ResolveRefusal::not_unknown};
   Record next = record;
   if (found != nullptr) {
@@ -465,22 +465,18 @@ Expected<Record, ResolveRefusal> resolved(const Record& record, const Finding& f
   const bool early = now < unknown->locked_until + record.policy.upstream_timeout;
   if (early) return Unexpected{ResolveRefusal::too_early};
   if (is_half_done(record)) {  // earlier phases have happened: released, they would be forgotten
-    abandon(next, std::string(found_not_executed), now);
+    abandon(next, std::string(not_executed_error), now);
     next.recovery_point = without_call(record.recovery_point);
   } else {
-    release(next, std::string(found_not_executed), now);
+    release(next, std::string(not_executed_error), now);
+    next.state = FailedRetryable{.resolved_not_executed = true};
     if (has_attempts_left(record)) {
       queue_again(next, now);
+      std::get<Pending>(next.state).resolved_not_executed = true;
       next.expires_at = std::max(record.expires_at, now + record.policy.retention);
     }
   }
   return next;
-}
-
-bool released_by_finding(const Record& record) {
-  const Status status = status_of(record);
-  const bool may_run = status == Status::failed_retryable || status == Status::pending;
-  return may_run && record.last_error == found_not_executed;
 }
 
 }  // namespace pawl

@@ -299,7 +299,7 @@ TEST(Resolved, AcceptedWorkThatWasNotExecutedGoesBackToTheQueue) {
       resolved(record, FoundNotExecuted{}, Owner{"operator"}, now);
   ASSERT_TRUE(next);
   EXPECT_EQ(status_of(*next), Status::pending);
-  EXPECT_TRUE(released_by_finding(*next)) << "a proof that comes later still counts";
+  EXPECT_TRUE(resolved_as_not_executed(*next)) << "a proof that comes later still counts";
   record.attempt = record.policy.max_attempts;
   EXPECT_TRUE(is_dead_letter(resolved(record, FoundNotExecuted{}, Owner{"operator"}, now).value()));
 }
@@ -577,7 +577,7 @@ TEST(Resolved, NotExecutedIsTooEarlyUntilTheUpstreamTimeoutAfterTheLease) {
   }
   const auto next = resolved(record, FoundNotExecuted{}, Owner{"operator"}, safe);
   ASSERT_TRUE(next);
-  EXPECT_EQ(next->state, State(FailedRetryable{}));
+  EXPECT_EQ(next->state, State(FailedRetryable{.resolved_not_executed = true}));
   EXPECT_EQ(next->fence, record.fence);
   EXPECT_EQ(next->owner, record.owner) << "who was doubted may know better, and proves it by this";
 }
@@ -586,12 +586,12 @@ TEST(Resolved, OnlyAFindingThatNothingHappenedIsToldFromOtherReleases) {
   const Record unknown = in_state(an_in_progress_record(), Status::unknown, some_time());
   const auto released = resolved(unknown, FoundNotExecuted{}, Owner{"finder"}, some_time() + 1h);
   ASSERT_TRUE(released);
-  EXPECT_TRUE(released_by_finding(*released));
+  EXPECT_TRUE(resolved_as_not_executed(*released));
   const Record held = an_in_progress_record();
-  EXPECT_FALSE(released_by_finding(held));
-  EXPECT_FALSE(released_by_finding(settled(held, NotSent{"why"}, some_time(), {})));
+  EXPECT_FALSE(resolved_as_not_executed(held));
+  EXPECT_FALSE(resolved_as_not_executed(settled(held, NotSent{"why"}, some_time(), {})));
   EXPECT_FALSE(
-      released_by_finding(settled(held, NotSent{"resolved: not executed"}, some_time(), {})))
+      resolved_as_not_executed(settled(held, NotSent{"resolved: not executed"}, some_time(), {})))
       << "an owner cannot say so";
 }
 

@@ -5,7 +5,6 @@
 
 #include "pawl/types/check.hpp"
 #include "pawl/types/json.hpp"
-#include "src/core/given_up.hpp"
 #include "src/core/held_answer.hpp"
 #include "src/core/json_writer.hpp"
 #include "src/core/overloaded.hpp"
@@ -193,7 +192,9 @@ ProblemDetails doubtful(const Record& record, std::optional<int> status, Duratio
                         const Dialect& dialect) {
   ProblemDetails details{Problem::outcome_unknown, "", status, std::nullopt};
   details.detail = doubt_in_words(record);
-  if (dialect.source_is_asked && !is_given_up(record)) {
+  const auto* unknown = std::get_if<Unknown>(&record.state);
+  const bool dead_lettered = unknown != nullptr && unknown->dead_lettered;
+  if (dialect.source_is_asked && !dead_lettered) {
     details.detail +=
         " What became of it is being asked of the provider. Retry with the same key and body, and "
         "do not use a new key.";

@@ -112,7 +112,7 @@ Task<Expected<Record, ResolveFailure>> Engine::resolve(Scope scope, Key key, Fin
     if (!*found) co_return Unexpected{ResolveFailure{NotFound{}}};
     const Record& record = **found;
     // Our own write, its acknowledgement lost; or one that says the same of the same execution.
-    const bool released = in_doubt == record.fence && released_by_finding(record);
+    const bool released = in_doubt == record.fence && resolved_as_not_executed(record);
     if (record.owner == author || released) co_return record;
     // Whether it is too early to say so, and for how long the outcome is kept, is a matter of
     // dates.

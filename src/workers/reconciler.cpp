@@ -1,6 +1,5 @@
 #include "src/workers/reconciler.hpp"
 
-#include "src/core/given_up.hpp"
 #include "src/core/scope_kind.hpp"
 #include "src/reconcile/derived_key.hpp"
 #include "src/reconcile/event.hpp"
@@ -123,7 +122,9 @@ Task<void> Reconciler::start(Record record, ActiveKeys::Held active) {
 Task<void> Reconciler::work_on(Record record) {
   const bool left = co_await is_left_to_others(record);
   if (left) {
-    co_await postpone(record, now() + look_at_dead_every, is_given_up(record));
+    const auto* unknown = std::get_if<Unknown>(&record.state);
+    const bool dead = unknown != nullptr && unknown->dead_lettered;
+    co_await postpone(record, now() + look_at_dead_every, dead);
     co_return;
   }
   Inquiry inquiry;

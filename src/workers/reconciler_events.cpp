@@ -23,7 +23,7 @@ constexpr Duration again_max = 1h;
 std::string source_in(const Case& about) { return about.source.substr(0, about.source.find(' ')); }
 
 bool is_in_doubt(const Record& record) {
-  return status_of(record) == Status::unknown || released_by_finding(record);
+  return status_of(record) == Status::unknown || resolved_as_not_executed(record);
 }
 
 }  // namespace
@@ -177,7 +177,7 @@ Task<Reconciler::ByEvent> Reconciler::settle_by_event(const Record& record, cons
                              "its webhook event " + event.id + " says so";
   const Settled settled = co_await settle(record, id, finding, event.source, reason);
   if (settled == Settled::not_yet) co_return ByEvent::not_yet;
-  if (settled == Settled::by_us && released_by_finding(record)) {
+  if (settled == Settled::by_us && resolved_as_not_executed(record)) {
     ports_.metrics.reconciled("disproved");
     say("error", "key " + log_name(record.scope, record.key) +
                      " had been found not executed, and the webhook event " + event.id +

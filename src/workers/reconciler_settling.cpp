@@ -1,7 +1,6 @@
 // What is done with a finding, and with an answer that completes nothing.
 #include <algorithm>
 
-#include "src/core/given_up.hpp"
 #include "src/core/scope_kind.hpp"
 #include "src/reconcile/late.hpp"
 #include "src/workers/reconciler.hpp"
@@ -134,12 +133,12 @@ Task<bool> Reconciler::note(const CaseId& id, CaseChange change) {
 }
 
 // When the pass looks at it again, and what its client is told to wait. The case decides.
-Task<void> Reconciler::postpone(const Record& record, Instant until, bool given_up) {
-  const auto* doubt = std::get_if<Unknown>(&record.state);
-  if (doubt == nullptr) co_return;
+Task<void> Reconciler::postpone(const Record& record, Instant until, bool dead) {
   Record next = record;
-  std::get<Unknown>(next.state).reconcile_after = until;
-  set_given_up(next, given_up);
+  auto* unknown = std::get_if<Unknown>(&next.state);
+  if (unknown == nullptr) co_return;
+  unknown->reconcile_after = until;
+  unknown->dead_lettered = dead;
   Replacement change{std::move(next), guard_of(record), std::nullopt};
   static_cast<void>(co_await ports_.store.replace_one(std::move(change)));
 }
