@@ -7,7 +7,7 @@
 
 #include "pawl/reconcile.hpp"
 #include "src/core/recovery_point.hpp"
-#include "src/core/scope_kind.hpp"
+#include "src/core/scope.hpp"
 #include "src/libpawl/node_core.hpp"
 #include "src/node/run_here.hpp"
 #include "src/reconcile/derived_key.hpp"
@@ -35,7 +35,7 @@ ReconcilerOptions checked(ReconcilerOptions options) {
 UnknownOutcome doubt_of(const Record& record) {
   UnknownOutcome doubt;
   doubt.scope = record.scope;
-  doubt.caller = record.scope.text.substr(library_scopes.size());
+  doubt.caller = caller_in(record.scope.text);
   doubt.key = record.key;
   doubt.derived_key = reconcile::derived_key(record.scope, record.key);
   doubt.method = record.method;

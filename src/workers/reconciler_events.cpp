@@ -5,7 +5,7 @@
 // way.
 #include <algorithm>
 
-#include "src/core/scope_kind.hpp"
+#include "src/core/scope.hpp"
 #include "src/reconcile/derived_key.hpp"
 #include "src/workers/kept_events.hpp"
 #include "src/workers/reconciler.hpp"
@@ -31,7 +31,7 @@ bool is_in_doubt(const Record& record) {
 bool Reconciler::may_speak(const std::string& name, const Record& record, const Case* about) const {
   if (!ports_.sources.speaks_for(name, record.scope)) return false;
   // A service with the library in it says itself whom it asks.
-  if (is_of_library(record.scope)) return about != nullptr && about->source == name;
+  if (kind_of(record.scope) == ScopeKind::library) return about != nullptr && about->source == name;
   const SourceSettings* const named = ports_.sources.source_of(record);
   return named != nullptr && named->name == name;
 }

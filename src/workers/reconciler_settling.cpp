@@ -1,7 +1,7 @@
 // What is done with a finding, and with an answer that completes nothing.
 #include <algorithm>
 
-#include "src/core/scope_kind.hpp"
+#include "src/core/scope.hpp"
 #include "src/reconcile/late.hpp"
 #include "src/workers/reconciler.hpp"
 
@@ -33,7 +33,7 @@ Task<bool> Reconciler::settle_by_late_answer(Inquiry& inquiry) {
   if (!best) co_return false;
   // Nobody can say any more who held an earlier fence. An owner of ours has kept its own answer;
   // what a caller of the key API says under one is no proof that it happened, nor that it did not.
-  if (is_of_key_api(record.scope) && answers[*best].fence != record.fence) {
+  if (kind_of(record.scope) == ScopeKind::key_api && answers[*best].fence != record.fence) {
     inquiry.may_release = false;
     co_return false;
   }
