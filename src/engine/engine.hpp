@@ -238,6 +238,8 @@ class Engine {
                                              const SettleOptions& options, BootTime deadline);
   void remember_orphan(const Scope& scope, const Key& key, const StoredPolicy& policy,
                        const Attempt& attempt);
+  Reservation counted(Decision decision, const SharedRecord& current, const Attempt& attempt);
+  Task<StoreResult<Written>> free_orphan(SharedRecord orphan, Record freed);
   Task<void> release_orphan(Scope scope, Key key, Owner owner);
   [[nodiscard]] std::optional<Record> released_orphan(const Record& record) const;
   void date(Lease& lease) const;
