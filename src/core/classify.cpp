@@ -51,7 +51,7 @@ bool is_refusal(const Response& response) {
 
 Settling classify_answer(const Response& response, const StoredPolicy& policy) {
   const int status = response.status;
-  // No HTTP status: whoever sent it may have acted, and it is no answer that could be replayed.
+  // No HTTP status: the upstream may have acted, and it is no answer that could be replayed.
   if (status < 200 || status > 599) return sent_unanswered(policy);
   if (const std::optional<Settling> said = said_by_service(response, policy)) return *said;
   const bool server_error = status >= 500;
@@ -65,7 +65,7 @@ Settling classify_answer(const Response& response, const StoredPolicy& policy) {
   }
   if (!server_error) return Settling::complete;
   const bool from_a_gateway =
-      status == 502 || status == 504;  // whoever is behind it may have acted
+      status == 502 || status == 504;  // the service behind it may have acted
   switch (policy.on_server_error) {
     case OnServerError::store: return Settling::complete;
     case OnServerError::hold: return Settling::doubt;

@@ -49,7 +49,7 @@ Task<StoreResult<Reservation>> Engine::reserve_as(Attempt attempt, const Request
       in_doubt = true;
       co_await pause(round);
     }
-    // Dated anew in every round, by one look at the clock: the process may have been stopped for
+    // Dated anew in every round, by one reading of the clock: the process may have been stopped for
     // longer than a key is kept, or the store's clock may have jumped and come back.
     attempt.now = time_.at(clock_.now());
     attempt.clock_trusted = time_.trusted();
@@ -75,8 +75,8 @@ Task<StoreResult<Reservation>> Engine::reserve_as(Attempt attempt, const Request
       written = Unexpected{StoreError::contended};
       break;
     }
-    // Ours already, its lease over when its answer came: should it not be had anew, nobody else
-    // knows that nothing was sent under it.
+    // Ours already, its lease over when its answer came: should it not be had anew, no
+    // other process knows that nothing was sent under it.
     in_doubt |= verdict && written->current->owner == attempt.owner;
     if (!attempt.clock_trusted) {  // whatever is written from here on carries a date
       written = Unexpected{StoreError::unavailable};
@@ -196,7 +196,7 @@ Task<void> Engine::release_orphan(Scope scope, Key key, Owner owner) {
   const StoreResult<std::optional<Record>> found = co_await store_.find(scope, key);
   if (!found || !*found) co_return;
   const Record& record = **found;
-  // Somebody else's, so far: a takeover of ours may still arrive like an insert may.
+  // Another owner's, so far: a takeover of ours may still arrive like an insert may.
   if (record.owner != owner) co_return;
   const Status status = status_of(record);
   if (status != Status::in_progress && status != Status::unknown) {
