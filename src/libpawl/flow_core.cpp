@@ -64,7 +64,7 @@ Task<StoreResult<Lapsed>> lapsed(NodeCore& node, std::size_t rows_max) {
 Task<std::optional<Granted>> claim(NodeCore& node, const RouteRules& rules,
                                    const Record& abandoned) {
   const StoreResult<std::shared_ptr<Lease>> lease = co_await node.engine().claim(abandoned);
-  if (!lease || !*lease) co_return std::nullopt;  // away, or somebody else was quicker
+  if (!lease || !*lease) co_return std::nullopt;  // unavailable, or lost a race
   Granted granted;
   granted.right.lease = *lease;
   granted.lease()->settle = {rules.policy.response_bytes_max, rules.policy.resource_type,
@@ -75,8 +75,8 @@ Task<std::optional<Granted>> claim(NodeCore& node, const RouteRules& rules,
   co_return granted;
 }
 
-// For whoever looks at the record. It is not taken over for that: a version that knows its point
-// may be about to.
+// For the operator who reads the record. It is not taken over for that: a version that knows its
+// point may be about to.
 Task<Done> note_error(NodeCore& node, const Record& record, const std::string& why) {
   Record next = record;
   next.last_error = why;

@@ -258,7 +258,7 @@ FlowRun::Step FlowRun::run_foreign(const Phase& phase) {
   call.key = point_.sending ? point_.sending->key : phase_key(held_.scope, held_.key, phase.name);
   call.request = phase.call(run_now());
   call.timeout = held_.policy.upstream_timeout;
-  if (point_.found) {  // somebody knew: see core, `resolved`
+  if (point_.found) {  // by reconciliation: see core, `resolved`
     const Run run = run_now();
     return commit(phase, [&](Transaction& transaction) {
       return phase.record(transaction, run, *point_.found);
@@ -425,7 +425,7 @@ Response FlowRun::stop(const std::string& why, std::optional<std::string> recove
   const StoreResult<Settlement> settlement =
       node_.run(settle(node_, *granted_.lease(), std::move(recovery_point), stopped));
   if (settlement && std::holds_alternative<Completed>(settlement->record->state)) {
-    completed_ = true;  // a commit that was in doubt, or somebody who was quicker
+    completed_ = true;  // a commit that was in doubt, or a concurrent owner's
     return render(stopped, settlement);
   }
   ProblemDetails details{Problem::outcome_unknown,
