@@ -29,7 +29,7 @@ namespace pawl {
 
 // What is set aside for the answer of every request before it is sent, and enough for most.
 inline constexpr std::size_t answer_share = std::size_t{64} << 10;
-// Memory comes back as soon as somebody has read an answer.
+// Memory comes back as soon as an answer has been read.
 inline constexpr Duration overload_retry_after = std::chrono::seconds(1);
 
 // What the requests of one process share, on all its threads.
@@ -47,7 +47,7 @@ struct BoundaryState {
   std::function<void()> accepted = [] {};  // an async request was stored: a worker may start
 };
 
-// A request's way to whoever executes it.
+// A request's way to its executor.
 class Execution : public Upstream {
  public:
   // What its answer holds of the memory budget.
@@ -80,8 +80,8 @@ class Boundary {
   // The answer: stored, or of an execution that is recorded.
   Task<Response> handle(RequestContext& context, Execution& execution);
 
-  // The same in two halves, for whoever executes somewhere else. First what is there already, or
-  // the right to execute once.
+  // The same in two halves, for callers that execute somewhere else. First what is there already,
+  // or the right to execute once.
   struct Granted {
     std::shared_ptr<Lease> lease;
     std::optional<LimitGrant> place;      // among the new keys of its scope

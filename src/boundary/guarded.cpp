@@ -271,7 +271,7 @@ Response Boundary::conclude(RequestContext& context, Granted& granted, Executed&
   if (!executed.settlement) late_.remember(executed, context.memory);
   Response response = render_executed(context, executed, execution);
   mark_near_duplicate(context, response);
-  // On other nodes too there may be somebody who waits for it.
+  // On other nodes too requests may wait for it.
   if (granted.flight) state_.notices.say(SettledNotices::name_of(context.scope, context.key));
   return response;
 }

@@ -2,7 +2,8 @@
 //
 // Their records live in scopes of their own, and every write needs the owner's token and its fence.
 // Nothing of an owner is kept here: any node may be asked, and asking again is harmless. Over
-// values and ports, like the boundary: whoever has a socket reads the body and delivers the answer.
+// values and ports, like the boundary: its caller has the socket, reads the body and delivers the
+// answer.
 #pragma once
 
 #include <optional>

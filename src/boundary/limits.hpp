@@ -33,7 +33,7 @@ class ScopeLimits {
   enum class Ended {
     nothing_new,  // it was there already, or could not be reserved
     over,         // executed, and its key is not open any more
-    still_open,   // it waits for a worker, or nobody knows what became of it
+    still_open,   // it waits for a worker, or its outcome is unknown
   };
 
   // Before a reservation. Granted: `finished` must follow.
@@ -50,7 +50,7 @@ class ScopeLimits {
 
   // `per_second`: `Routes::lookups_per_second` of a route whose keys are asked for.
   bool may_look_up(const Scope& scope, std::optional<double> per_second, BootTime now);
-  // Whatever the policy: nobody needs many, and each is a row that outlives its key.
+  // Whatever the policy: no client needs many, and each is a row that outlives its key.
   bool may_leave_evidence(const Scope& scope, BootTime now);
 
  private:

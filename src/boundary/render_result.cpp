@@ -117,7 +117,7 @@ Response Boundary::render_settled(RequestContext& context, Executed& executed,
   state_.cache.keep(record, context.request_id, context.purge_epoch);
   const auto* completed = std::get_if<Completed>(&record.state);
   if (completed != nullptr && !settlement.recorded) {
-    // Somebody else settled it, or took it over and finished it: what is stored is the answer.
+    // Another owner settled it, or took it over and finished it: what is stored is the answer.
     return render_stored(completed->response, record.expires_at, Delivery::original,
                          context.dialect());
   }

@@ -84,7 +84,8 @@ std::shared_ptr<const Cached> ReplayCache::keep(const Record& record, const std:
   if (entry.bytes > shard_bytes_max_) return nullptr;
 
   const std::lock_guard lock(shard.mutex);
-  // Under the lock: whoever raises it empties this shard afterwards, or has done so already.
+  // Under the lock: the thread that raises it empties this shard afterwards, or has done so
+  // already.
   if (epoch != epoch_) return nullptr;
   const auto old = shard.by_name.find(entry.name);
   if (old != shard.by_name.end()) {

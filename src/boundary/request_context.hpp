@@ -25,7 +25,7 @@ struct RequestTrace {
   std::string trouble;        // what went wrong, in our words
 };
 
-// The views are those of whoever hands the request in, and outlive it.
+// The views belong to the caller and outlive the request.
 class RequestContext {
  public:
   RequestContext(const BoundaryPolicy& held_to, const FingerprintSecrets& known, MemoryBudget* from)
@@ -34,9 +34,9 @@ class RequestContext {
   RequestContext(const RequestContext&) = delete;
   RequestContext& operator=(const RequestContext&) = delete;
 
-  // Somebody who has hung up is not waited for.
+  // A client that has hung up is not waited for.
   [[nodiscard]] virtual bool client_is_gone() { return false; }
-  // What is kept with the record for whoever goes on with it: a worker, or a flow.
+  // What is kept with the record for a worker, or for a flow that is resumed.
   [[nodiscard]] virtual std::optional<StoredRequest> to_store() const { return std::nullopt; }
 
   const BoundaryPolicy& policy;
@@ -62,13 +62,13 @@ class RequestContext {
   std::string status_url;        // where the key's state can be read, on routes that answer 202
 
   std::int64_t purge_epoch = 0;         // as known before the store was asked
-  std::optional<DecisionKind> decided;  // by the last look at the record
+  std::optional<DecisionKind> decided;  // when the record was last read
   SharedRecord record;                  // what was decided on, or became of it; null: from memory
   std::optional<Duration> lease_left;   // where it is in flight
   std::optional<Problem> refused_as;    // a problem of ours was the answer
   bool is_near_duplicate = false;       // of a request under another key
   RequestTrace trace;
-  std::string id;          // of this request alone; empty: nobody has asked for one yet
+  std::string id;          // of this request alone; empty: none was needed yet
   std::string request_id;  // of the answer: the execution that produced it, or `id`
 
   // What is held for it: its body, room for an answer, later the answer alone.

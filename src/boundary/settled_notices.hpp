@@ -1,5 +1,5 @@
 // "This key is settled", as nodes tell one another. A hint only: it may come late, twice or never,
-// and means no more than "look now". Whoever waits polls as well.
+// and means no more than "read it now". Waiting requests poll as well.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ class SettledNotices {
   // All of these are safe from any thread.
   void watch(const std::string& name, const std::shared_ptr<Wakeable>& waiter);
   void forget(const std::string& name, const std::shared_ptr<Wakeable>& waiter);
-  // Another node said so: everybody who watches the key wakes up. False: nobody does.
+  // Another node said so: all that watch the key wake up. False: none does.
   bool heard(std::string_view name);
 
  private:

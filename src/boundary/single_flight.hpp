@@ -18,7 +18,7 @@ namespace pawl {
 class SingleFlight {
  public:
   enum class Role {
-    leader,             // nobody else is at it: go, and `finish` afterwards, whatever comes of it
+    leader,             // the first one: go, and `finish` afterwards, whatever comes of it
     waiter,             // wait for the leader
     different_request,  // another request under the same key: not ours to wait for
     too_many,           // the flight is full

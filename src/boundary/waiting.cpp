@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 constexpr Duration poll_first = 50ms;
 constexpr Duration poll_max = 1s;
-constexpr Duration check_client_every = 250ms;  // somebody who has hung up is not waited for
+constexpr Duration check_client_every = 250ms;  // a client that has hung up is not waited for
 constexpr Duration full_retry_after = 1s;
 
 }  // namespace
@@ -55,14 +55,14 @@ Task<Boundary::Admission> Boundary::watch_another_node(RequestContext& context, 
     context.decided.reset();
     admission = co_await look_up(context, std::nullopt);
     if (context.decided) continue;
-    admission = co_await reserve(context);  // it is free now, or nobody can tell
+    admission = co_await reserve(context);  // it is free now, or that cannot be told
   }
   co_return admission;
 }
 
 Task<Boundary::Admission> Boundary::take_turns(RequestContext& context) {
   const BootTime until = ports_.clock.now() + context.policy.wait_limit;
-  // Whoever may not have the answer does not wait for it.
+  // A client that may not have the answer does not wait for it.
   const Fingerprint same{context.fingerprint.text + context.credentials};
   for (;;) {
     const std::shared_ptr<Sleeper> sleeper = ports_.sleepers.new_sleeper();

@@ -13,7 +13,7 @@ namespace {
 std::string last_try(const Record& record) {
   const int status = answered_status(record);
   const std::string answered = "The service answered its last try with " + std::to_string(status);
-  if (status == 0 && released_by_finding(record)) {
+  if (status == 0 && resolved_as_not_executed(record)) {
     return "It was looked up, and found not to have been executed.";
   }
   if (status == 0) return "Its last try ended without an answer: it may have been executed.";
@@ -39,7 +39,8 @@ Instant known_expiry(const Record& record, Instant now) {
 std::optional<Record> requeued(const Record& record, Instant now) {
   if (!is_dead_letter(record) || !record.request) return std::nullopt;
   Record next = record;
-  next.state = Pending{now};
+  next.state =
+      Pending{.not_before = now, .resolved_not_executed = resolved_as_not_executed(record)};
   // It goes on counting: what was told about an earlier try must not be taken for this one's. More
   // attempts are another rule, so it gets another fence.
   next.fence = Fence{record.fence.number + 1};

@@ -11,7 +11,7 @@ namespace pawl {
 // its request is not there any more.
 std::optional<Record> requeued(const Record& record, Instant now);
 
-// Given up for good: whoever asks is told so (408 abandoned) for a retention. Nothing where it is
+// Given up for good: its clients are told so (408 abandoned) for a retention. Nothing where it is
 // no dead letter.
 std::optional<Record> discarded(const Record& record, Instant now);
 

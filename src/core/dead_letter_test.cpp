@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "src/core/stored_error.hpp"
 #include "testing/builders.hpp"
 
 namespace pawl {
@@ -35,6 +36,17 @@ TEST(DeadLetter, RequeuedItHasAllItsAttemptsAndSaysThatItWasTried) {
   EXPECT_EQ(status_of(*over->next), Status::unknown);
 }
 
+// Proof that it was executed, if it comes before a worker, still ends it.
+TEST(DeadLetter, RequeuedItIsStillResolvedAsNotExecuted) {
+  Record record = dead();
+  record.last_error = "resolved: not executed";
+  EXPECT_FALSE(resolved_as_not_executed(requeued(record, testing::some_time()).value()));
+  record.state = FailedRetryable{.resolved_not_executed = true};
+  const Record next = requeued(record, testing::some_time()).value();
+  EXPECT_TRUE(resolved_as_not_executed(next));
+  EXPECT_FALSE(broken_invariant(next));
+}
+
 TEST(DeadLetter, DiscardedItIsAnswered) {
   const Instant now = dead().expires_at + hours(100);
   const std::optional<Record> next = discarded(dead(), now);
@@ -62,7 +74,7 @@ TEST(DeadLetter, IsAsyncAndOutOfAttemptsAndNothingElse) {
 TEST(DeadLetter, ADiscardedOneTellsItsClientNoMoreThanIsKnown) {
   const auto told = [](const std::string& last_error, OnServerError on_server_error) {
     Record record = dead();
-    record.last_error = last_error;
+    read_stored_error(record, last_error);
     record.policy.on_server_error = on_server_error;
     const Record next = discarded(record, record.created_at).value();
     return std::get<Completed>(next.state).response.body.value();

@@ -3,8 +3,8 @@
 #include "pawl/types/check.hpp"
 #include "pawl/types/outcome.hpp"
 #include "src/core/decision.hpp"
-#include "src/core/half_done.hpp"
 #include "src/core/overloaded.hpp"
+#include "src/core/recovery_point.hpp"
 
 namespace pawl {
 namespace {
@@ -30,14 +30,14 @@ bool same_meaning(const Record& record, const Request& request) {
   return request.meant_then && request.meant_then(record.fingerprint, record.policy.fingerprint);
 }
 
-// Where callers are told apart the scope has done it. Where nobody chose how, whoever made the
-// record has it, told by its credentials.
+// Where callers are told apart the scope has done it. Where no way was configured, the record
+// belongs to the credentials that made it.
 bool is_proven(const Record& record, const Request& request) {
   return request.credentials.empty() || record.policy.credentials == request.credentials;
 }
 
-// Nothing was executed for the client that had it, and it is owed nothing: a stranger whom the
-// service refused must not keep the key from its owner, nor an old token from the next one.
+// Nothing was executed for the client that had it, and it is owed nothing: a client that
+// the service refused must not keep the key from its owner, nor an old token from the next one.
 bool is_let_go(const Record& record) {
   return status_of(record) == Status::failed_retryable && record.recovery_point.empty() &&
          !is_dead_letter(record);
@@ -99,7 +99,7 @@ Verdict decide_in_progress(const Record& record, const InProgress& held, const R
                            const Policy& policy, const Attempt& attempt) {
   const bool alive = attempt.now < held.locked_until || !attempt.clock_trusted;
   // Our own claim, confirmed late: nothing was sent under it yet. One from outside is confirmed for
-  // as long as its lease holds: whoever repeats it then is still the one who was granted it.
+  // as long as its lease holds: until then its owner is still the one who was granted it.
   if (record.owner == attempt.owner && (alive || !attempt.may_have_acted)) {
     if (alive) return {Execute{}, {}};
     Record next = record;
@@ -114,14 +114,14 @@ Verdict decide_in_progress(const Record& record, const InProgress& held, const R
     case OnLeaseExpiry::resume: return take_over(record, request, policy, attempt);
     case OnLeaseExpiry::unknown: break;
   }
-  // The owner may have paid before it died: silence is doubt, not permission. It keeps its fence,
-  // because it may yet answer.
-  Record doubted = record;
-  doubted.state = Unknown{.reconcile_after = attempt.now,
+  // The owner may have paid before it died: silence is no permission. The record keeps its fence,
+  // because its owner may yet answer.
+  Record unknown = record;
+  unknown.state = Unknown{.reconcile_after = attempt.now,
                           .locked_until = held.locked_until,
                           .locked_at = held.locked_at};
-  doubted.last_error = "lease-expired";
-  return {Undetermined{Duration{0}}, std::move(doubted)};
+  unknown.last_error = "lease-expired";
+  return {Undetermined{Duration{0}}, std::move(unknown)};
 }
 
 }  // namespace
@@ -137,18 +137,6 @@ DecisionKind kind_of(const Decision& decision) {
                                [](const Unproven&) { return DecisionKind::unproven; },
                                [](const Restored&) { return DecisionKind::restored; }},
                     decision);
-}
-
-bool is_half_done(const Record& record) {
-  const Status status = status_of(record);
-  const bool open = status == Status::in_progress || status == Status::unknown ||
-                    status == Status::failed_retryable;
-  return open && !record.recovery_point.empty() && record.request &&
-         record.policy.on_lease_expiry == OnLeaseExpiry::resume;
-}
-
-bool belongs_elsewhere(const Record& record, const Request& request) {
-  return is_half_done(record) && (record.route != request.route || !request.stored);
 }
 
 Record first_record(const Request& request, const Policy& policy, const Attempt& attempt) {
@@ -198,8 +186,8 @@ Verdict decide(const Record& record, const Request& request, const Policy& polic
           [&](const FailedRetryable&) -> Verdict {
             return take_over(record, request, policy, attempt);
           },
-          [&](const Unknown& doubt) -> Verdict {
-            return {Undetermined{std::max(doubt.reconcile_after - attempt.now, Duration{0})}, {}};
+          [&](const Unknown& unknown) -> Verdict {
+            return {Undetermined{std::max(unknown.reconcile_after - attempt.now, Duration{0})}, {}};
           },
           [&](const Pending&) -> Verdict {
             return {InFlight{Duration{0}, true}, {}};

@@ -34,8 +34,8 @@ struct Attempt {
   // lapses, because a clock that jumped must not make a key new.
   bool clock_trusted = true;
   // The owner token came from outside (the key API): its holder may have acted under it already, so
-  // a lease of its own that is over is doubt like anybody's. And it is good for one attempt: a call
-  // with it that comes late must not take the key for somebody who has long let go of it.
+  // a lease of its own that is over is unknown like any other. And it is good for one attempt: a
+  // call with it that comes late must not take the key for an owner that has long released it.
   bool may_have_acted = false;
   // The store was put back from a backup and has forgotten keys: one that it does not know may have
   // been used, so it is not new.
@@ -70,7 +70,7 @@ struct Spent {
   friend bool operator==(const Spent&, const Spent&) = default;
 };
 
-// The record was made by other credentials, and nobody has said who the callers are.
+// The record was made by other credentials, and no way to tell callers apart is configured.
 struct Unproven {
   friend bool operator==(const Unproven&, const Unproven&) = default;
 };
@@ -117,7 +117,7 @@ struct Verdict {
   std::optional<Record> next;
 };
 
-// The record of a key nobody has used: in_progress under this attempt, or pending on an async
+// The record of a key that was never used: in_progress under this attempt, or pending on an async
 // route.
 Record first_record(const Request& request, const Policy& policy, const Attempt& attempt);
 

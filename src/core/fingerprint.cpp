@@ -159,7 +159,7 @@ std::string hashed_bytes(const RequestContent& content, std::string_view media_t
   return bytes;
 }
 
-// `secret` may be nullptr: then whoever has the hash can test guesses.
+// `secret` may be nullptr: then guesses can be tested against the hash.
 Expected<Fingerprinted, json::Error> fingerprint_under(const RequestContent& content,
                                                        const FingerprintRules& rules,
                                                        const FingerprintSecret* secret,

@@ -28,7 +28,7 @@ std::string freeing_setting(const Record& record) {
   const int status = answered_status(record);
   if (status == 0 || service_said_outcome(record)) return {};
   if (status < 500) return by_refusal;
-  // Of an answer in between: whoever is behind it may have acted, and no setting says otherwise.
+  // Of a gateway in between: the service behind it may have acted, and no setting says otherwise.
   if (status == 502 || status == 504) return {};
   if (status != 503) return by_server_error;
   // With Retry-After it is a refusal, and the record does not say which it was; the rules may.

@@ -1,4 +1,4 @@
-// An answer of the service that left its key in doubt, as the record remembers it.
+// An answer of the service that left the outcome unknown, as the record remembers it.
 #pragma once
 
 #include <string>

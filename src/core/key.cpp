@@ -79,7 +79,7 @@ Expected<std::string, KeyRefusal> unquoted(std::string_view value, KeySyntax syn
 
 Expected<std::string, KeyRefusal> bare(std::string_view value, KeySyntax syntax) {
   if (syntax == KeySyntax::ietf) return Unexpected{KeyRefusal::wrong_syntax};
-  // A comma: on the way here somebody may have merged two lines into one (RFC 9110, 5.3).
+  // A comma: a proxy on the way here may have merged two lines into one (RFC 9110, 5.3).
   if (std::ranges::any_of(value, [](char c) { return c == '"' || c == ','; })) {
     return Unexpected{KeyRefusal::malformed};
   }

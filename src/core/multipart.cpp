@@ -119,7 +119,7 @@ std::optional<std::vector<Part>> read_multipart(std::string_view content_type,
     const std::size_t end = body.find(delimiter);
     if (end == body.npos) return std::nullopt;
     const std::string_view text = body.substr(0, end);
-    if (text.find(first) != text.npos) return std::nullopt;  // somebody may take it for the next
+    if (text.find(first) != text.npos) return std::nullopt;  // it may be taken for the next
     std::optional<Part> part = read_part(text);
     if (!part) return std::nullopt;
     parts.push_back(std::move(*part));

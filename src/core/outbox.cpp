@@ -106,7 +106,7 @@ std::optional<OutboxRow> parked(const OutboxRow& claimed, const DestinationRules
                                 Instant now) {
   const std::string said = claimed.status == OutboxStatus::sending ? "its worker died while sending"
                                                                    : claimed.last_error;
-  // Whoever wrote it did not say since when; then nobody can say that it is not too late.
+  // Its writer did not say since when: it may be too late.
   if (claimed.status == OutboxStatus::sending && !claimed.first_sent_at) {
     return park(claimed, OutboxStatus::unknown, "it may have happened, and nothing says when");
   }
@@ -124,7 +124,7 @@ OutboxRow marked_sending(const OutboxRow& claimed, Instant now, Instant locked_u
   row.status = OutboxStatus::sending;
   row.attempt += 1;
   row.locked_until = locked_until;
-  row.next_attempt_at = locked_until;  // no earlier will anybody look at it again
+  row.next_attempt_at = locked_until;  // it is not read again earlier
   row.first_sent_at = claimed.first_sent_at.value_or(now);
   return no_longer_asked(std::move(row));
 }
@@ -256,7 +256,7 @@ Expected<OutboxRow, std::string> ordered(const OutboxRow& row, const OutboxOrder
   OutboxRow free = row;
   // No worker has come for it: what is known of it is that it may have been sent.
   if (row.status == OutboxStatus::sending) free.status = OutboxStatus::unknown;
-  free.owner.clear();  // whoever had it changes nothing any more
+  free.owner.clear();  // its last owner changes nothing any more
   free.locked_until.reset();
   switch (order.action) {
     case OutboxAction::retry: return retried(std::move(free), order, now);

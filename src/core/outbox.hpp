@@ -1,4 +1,4 @@
-// The outbox: calls to the outside that were promised in a transaction, and what becomes of them.
+// The outbox: external calls that were enqueued in a transaction, and what becomes of them.
 //
 // Pure: what a row may do next, given what happened, its destination's rules and a time. The rule
 // behind all others: a call that may have had an effect is repeated only where the destination
@@ -17,7 +17,7 @@ namespace pawl {
 
 enum class OutboxStatus {
   pending,  // to be sent, now or later
-  sending,  // a byte may have gone out, and nobody has said what came of it
+  sending,  // a byte may have gone out, and its outcome is not known
   done,     // the destination has answered that it did it
   dead,     // a dead letter: waits for an operator
   unknown,  // it may have happened and must not be repeated: a source or an operator finds out
@@ -35,7 +35,7 @@ struct Names<OutboxStatus> {
 struct OutboxRow {
   Scope scope;
   std::string id;
-  Key key;  // of the record it was promised under; that may be gone
+  Key key;  // of the record it was enqueued under; that may be gone
   std::string destination;
   std::string derived_key;  // sent as Idempotency-Key
   std::string method = "POST";
@@ -57,7 +57,7 @@ struct OutboxRow {
   std::optional<Instant> discarded_at;  // a dead letter that an operator wants no more of
   bool readable = true;                 // false: what was stored is no list of headers
   // While it is unknown: how often a source was asked, how often in a row it had not seen it late
-  // enough, and since when it is asked: by then nobody sends it any more.
+  // enough, and since when it is asked: by then it is not sent any more.
   int asked = 0;
   int absent = 0;
   std::optional<Instant> doubted_at;
@@ -109,8 +109,8 @@ struct Aftermath {
 OutboxRow settled(const OutboxRow& claimed, const OutboxRow& sent, const Outcome& outcome,
                   const DestinationRules& rules, const Aftermath& aftermath);
 
-// What a finding makes of a row that is unknown. It happened, and `response` is what was found; or
-// it was refused, and the same request would be refused again.
+// What a reconciliation result makes of a row that is unknown. It happened, and `response` is what
+// was found; or it was refused, and the same request would be refused again.
 OutboxRow found_happened(OutboxRow row, const Response& response, const DestinationRules& rules,
                          Instant now);
 OutboxRow found_refused(OutboxRow row, int status);

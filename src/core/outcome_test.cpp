@@ -1,5 +1,4 @@
-// Design sections 3 and 4: what an outcome, a lapsed lease, the end of the retention and a finding
-// do to a record.
+// Design section 4: what an outcome means, and what it does to a record.
 #include "pawl/types/outcome.hpp"
 
 #include <gtest/gtest.h>
@@ -8,16 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "pawl/types/json.hpp"
-#include "src/core/half_done.hpp"
-#include "testing/builders.hpp"
+#include "src/core/decision.hpp"
+#include "src/core/records_for_tests.hpp"
 
 namespace pawl {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::a_request;
-using testing::a_stored_response;
 using testing::an_in_progress_record;
 using testing::in_state;
 using testing::some_time;
@@ -202,14 +198,6 @@ TEST(Settled, WhatTheServiceSaysOfItsAnswerIsNotKept) {
   EXPECT_EQ(kept.headers, (Headers{{"X-Kept", "1"}}));
 }
 
-Record an_async_record() {
-  Record record = an_in_progress_record();
-  record.policy.mode = Mode::async;
-  record.policy.on_server_error = OnServerError::retry;
-  record.request = StoredRequest{"/v1/payments", {{"Authorization", "secret"}}, "{}"};
-  return record;
-}
-
 TEST(Settled, AcceptedWorkThatWasRefusedGoesBackToTheQueueNotBeforeItsTime) {
   const Instant now = some_time() + 5s;
   for (const Outcome& outcome :
@@ -253,21 +241,6 @@ TEST(Settled, WhatNeverLeftIsNoAttemptAndEndsByExpiry) {
             Status::unknown);
 }
 
-TEST(Swept, LapsedLeasesOfAcceptedWorkAreAttempts) {
-  Record held = an_async_record();
-  held.policy.on_lease_expiry = OnLeaseExpiry::retry;
-  held.policy.max_attempts = 3;
-  Instant now = some_time();
-  for (const int attempt : {2, 3}) {
-    now += 1h;
-    held = swept(held, now).value();
-    ASSERT_EQ(status_of(held), Status::pending);
-    ASSERT_EQ(held.attempt, attempt);
-    held = claimed(held, {.owner = Owner{"worker"}, .now = now}).value();
-  }
-  EXPECT_TRUE(is_dead_letter(swept(held, now + 1h).value()));
-}
-
 TEST(Settled, AcceptedWorkOutOfAttemptsIsADeadLetterThatNobodyReaps) {
   Record held = an_async_record();
   held.attempt = held.policy.max_attempts;
@@ -289,19 +262,6 @@ TEST(Settled, WhatAWorkerWasToSendGoesWithCompletion) {
   const Record next = settled(an_async_record(), answer(201), some_time(), {});
   EXPECT_EQ(status_of(next), Status::completed);
   EXPECT_FALSE(next.request);
-}
-
-TEST(Resolved, AcceptedWorkThatWasNotExecutedGoesBackToTheQueue) {
-  Record record = an_async_record();
-  record.state = Unknown{some_time(), some_time(), some_time()};
-  const Instant now = some_time() + 1h;
-  const Expected<Record, ResolveRefusal> next =
-      resolved(record, FoundNotExecuted{}, Owner{"operator"}, now);
-  ASSERT_TRUE(next);
-  EXPECT_EQ(status_of(*next), Status::pending);
-  EXPECT_TRUE(released_by_finding(*next)) << "a proof that comes later still counts";
-  record.attempt = record.policy.max_attempts;
-  EXPECT_TRUE(is_dead_letter(resolved(record, FoundNotExecuted{}, Owner{"operator"}, now).value()));
 }
 
 TEST(Settled, DoubtRemembersWhenTheLeaseEnded) {
@@ -338,51 +298,6 @@ TEST(Settled, AFlowThatGotSomewhereIsLeftToBeResumedNotReleased) {
   EXPECT_EQ(settled(held, NotSent{}, some_time() - 1s, {}).state,
             State(InProgress{some_time(), some_time()}));
   EXPECT_EQ(status_of(settled(held, Lost{}, now, {})), Status::unknown);
-}
-
-Record a_half_done_flow() {
-  Record record = an_in_progress_record();
-  record.policy.on_lease_expiry = OnLeaseExpiry::resume;
-  record.request = StoredRequest{"/v1/payments", {}, "{}"};
-  record.recovery_point = "charge";
-  return record;
-}
-
-// Released, it would be forgotten after its retention, and begun from its first phase again.
-TEST(Resolved, AHalfDoneFlowThatWasNotExecutedIsLeftToBeResumed) {
-  Record record = a_half_done_flow();
-  record.state = Unknown{some_time(), some_time()};
-  const Instant now = some_time() + 1h;
-  const auto left = resolved(record, FoundNotExecuted{}, Owner{"ops"}, now);
-  ASSERT_TRUE(left);
-  EXPECT_EQ(left->state, State(InProgress{now, now}));
-  EXPECT_EQ(left->recovery_point, "charge");
-  EXPECT_EQ(left->last_error, "resolved: not executed");
-  EXPECT_FALSE(broken_invariant(*left));
-  EXPECT_TRUE(claimed(*left, Attempt{.owner = Owner{"worker"}, .now = now}));
-}
-
-TEST(Resolved, ACallThatWasNotExecutedIsNotMarkedAsSentAnyMore) {
-  Record record = a_half_done_flow();
-  record.state = Unknown{some_time(), some_time()};
-  const auto left_at = [&](std::string point) {
-    record.recovery_point = std::move(point);
-    return resolved(record, FoundNotExecuted{}, Owner{"ops"}, some_time() + 1h)->recovery_point;
-  };
-  EXPECT_EQ(left_at("charge?~as=k&~sending=1"), "charge");
-  EXPECT_EQ(left_at("charge?payment=p&~as=k&~sending=1"), "charge?payment=p");
-  EXPECT_EQ(left_at("charge?payment=p"), "charge?payment=p");
-}
-
-TEST(Reaped, AHalfDoneFlowIsNeverForgotten) {
-  Record record = a_half_done_flow();
-  record.state = FailedRetryable{};
-  EXPECT_FALSE(reaped(record, record.expires_at + 1h));
-  Request retry = a_request();
-  retry.stored = record.request;
-  const Attempt late{.owner = Owner{"us"}, .now = record.expires_at + 1h};
-  EXPECT_EQ(decide(record, retry, Policy{}, late).next.value().recovery_point, "charge")
-      << "no new life";
 }
 
 TEST(Settled, ReleaseIsKeptForTheRetention) {
@@ -452,205 +367,6 @@ TEST(SettledDeathTest, CompletedIsImmutableAndATombstoneStaysOne) {
   for (const Status status : {Status::completed, Status::expired}) {
     const Record record = in_state(an_in_progress_record(), status, some_time());
     EXPECT_DEATH(std::ignore = settled(record, answer(200), some_time(), {}), "completed");
-  }
-}
-
-TEST(Swept, LapsedLeasesGoTheWayOfTheirStoredPolicy) {
-  for (const auto& [status, state_name] : Names<Status>::table) {
-    for (const auto& [rule, rule_name] : Names<OnLeaseExpiry>::table) {
-      for (const Mode mode : {Mode::sync, Mode::async}) {
-        for (const Duration over : {-1us, 0us, 3600000000us}) {
-          Record record = in_state(an_in_progress_record(), status, some_time());
-          record.policy.on_lease_expiry = rule;
-          record.policy.mode = mode;
-          if (mode == Mode::async) record.request = StoredRequest{"/v1/payments", {}, "{}"};
-          const Instant lease_end = some_time() + record.policy.lease;
-          const std::optional<Record> next = swept(record, lease_end + over);
-          const bool lapsed = status == Status::in_progress && over >= 0us;
-          const bool resumed =
-              rule == OnLeaseExpiry::resume;  // by a worker, from its recovery point
-          ASSERT_EQ(next.has_value(), lapsed && !resumed) << state_name << rule_name;
-          if (!next) continue;
-          const bool requeued = rule == OnLeaseExpiry::retry && mode == Mode::async;
-          if (rule == OnLeaseExpiry::unknown) {
-            EXPECT_EQ(next->state, State(Unknown{lease_end + over, lease_end, some_time()}));
-          } else {
-            EXPECT_EQ(next->state, requeued ? State{Pending{}} : State{FailedRetryable{}});
-          }
-          EXPECT_EQ(next->fence, record.fence);
-          EXPECT_EQ(next->owner, record.owner);
-          EXPECT_EQ(next->attempt, record.attempt + (requeued ? 1 : 0));
-          EXPECT_EQ(next->last_error, "lease-expired");
-          EXPECT_EQ(broken_invariant(*next), std::nullopt);
-        }
-      }
-    }
-  }
-}
-
-TEST(Swept, WhatOnlyItsClientCanResumeIsWaitedForAsLongAsAnAnswerWouldBeKept) {
-  Record record = an_in_progress_record();
-  record.policy.on_lease_expiry = OnLeaseExpiry::resume;
-  const Instant given_up = some_time() + record.policy.lease + record.policy.retention;
-  EXPECT_FALSE(swept(record, given_up - 1us));
-  const std::optional<Record> next = swept(record, given_up);
-  ASSERT_TRUE(next);
-  EXPECT_EQ(next->state, State(Unknown{given_up, some_time() + record.policy.lease, some_time()}));
-  EXPECT_EQ(next->last_error, "abandoned");
-  record.request = StoredRequest{"/", {}, ""};
-  EXPECT_FALSE(swept(record, given_up + 1h)) << "a worker has all that it needs";
-}
-
-TEST(Reaped, OnlyWhatIsPastItsRetentionGoes) {
-  for (const auto& [status, name] : Names<Status>::table) {
-    for (const WhenExpired expired : {WhenExpired::remove, WhenExpired::tombstone}) {
-      for (const Duration past : {-1us, 0us, 3600000000us}) {
-        Record record = in_state(an_in_progress_record(), status, some_time());
-        record.policy.expired = expired;
-        record.request = StoredRequest{"/", {}, "secret"};
-        const Instant now = record.expires_at + past;
-        const std::optional<Reaped> verdict = reaped(record, now);
-        const bool never = status == Status::in_progress || status == Status::unknown;
-        ASSERT_EQ(verdict.has_value(), past >= 0us && !never) << name;
-        if (!verdict) continue;
-        const bool finished = status == Status::completed || status == Status::failed_retryable;
-        const bool tombstone = finished && expired == WhenExpired::tombstone;
-        ASSERT_EQ(verdict->next.has_value(), tombstone || status == Status::pending) << name;
-        if (!verdict->next) continue;
-        EXPECT_EQ(verdict->next->fence, record.fence);
-        EXPECT_EQ(broken_invariant(*verdict->next), std::nullopt);
-        if (!tombstone) continue;
-        EXPECT_EQ(verdict->next->state, State(Expired{}));
-        EXPECT_EQ(verdict->next->expires_at, now + record.policy.tombstone_for);
-        EXPECT_EQ(verdict->next->request, std::nullopt);
-      }
-    }
-  }
-}
-
-TEST(Reaped, AbandonedRequestIsAnsweredWith408) {
-  const Record record = in_state(an_in_progress_record(), Status::pending, some_time());
-  const Instant now = record.expires_at;
-  const Record next = reaped(record, now).value().next.value();
-  const auto& done = std::get<Completed>(next.state);
-  EXPECT_EQ(done.response.status, 408);
-  EXPECT_EQ(done.completed_at, now);
-  EXPECT_EQ(next.expires_at, now + record.policy.retention);
-  EXPECT_EQ(find_header(done.response.headers, "Content-Type"), "application/problem+json");
-  EXPECT_EQ(find_header(done.response.headers, "Pawl-Should-Retry"), "false");
-  const auto document = json::read(done.response.body.value());
-  EXPECT_EQ(document.value().find("type")->text, "urn:pawl:problem:abandoned");
-}
-
-TEST(Reaped, RequestThatAnOwnerHeldBeforeIsDoubtedNotCalledUnsent) {
-  Record held = an_in_progress_record();
-  held.policy.mode = Mode::async;
-  held.policy.on_lease_expiry = OnLeaseExpiry::retry;
-  held.request = StoredRequest{"/v1/payments", {}, "{}"};
-  const Record pending = swept(held, some_time() + 1h).value();
-  const Record next = reaped(pending, pending.expires_at).value().next.value();
-  EXPECT_EQ(next.state, State(Unknown{pending.expires_at, pending.expires_at, pending.expires_at}));
-  EXPECT_EQ(next.fence, held.fence);
-}
-
-TEST(Resolved, OnlyUnknownRecordsAre) {
-  for (const auto& [status, name] : Names<Status>::table) {
-    for (const Finding& finding :
-         {Finding{FoundCompleted{a_stored_response()}}, Finding{FoundNotExecuted{}}}) {
-      const Record record = in_state(an_in_progress_record(), status, some_time());
-      const auto next = resolved(record, finding, Owner{"operator"}, some_time() + 100h);
-      ASSERT_EQ(next.has_value(), status == Status::unknown) << name;
-      EXPECT_TRUE(next || next.error() == ResolveRefusal::not_unknown) << name;
-    }
-  }
-}
-
-TEST(Resolved, NotExecutedIsTooEarlyUntilTheUpstreamTimeoutAfterTheLease) {
-  Record record = an_in_progress_record();
-  record.policy.upstream_timeout = 45s;
-  record.state = Unknown{some_time(), some_time() + 30s};
-  const Instant safe = some_time() + 75s;
-  for (const Instant now : {some_time(), some_time() + 30s, safe - 1us}) {
-    const auto next = resolved(record, FoundNotExecuted{}, Owner{"operator"}, now);
-    ASSERT_FALSE(next);
-    EXPECT_EQ(next.error(), ResolveRefusal::too_early);
-  }
-  const auto next = resolved(record, FoundNotExecuted{}, Owner{"operator"}, safe);
-  ASSERT_TRUE(next);
-  EXPECT_EQ(next->state, State(FailedRetryable{}));
-  EXPECT_EQ(next->fence, record.fence);
-  EXPECT_EQ(next->owner, record.owner) << "who was doubted may know better, and proves it by this";
-}
-
-TEST(Resolved, OnlyAFindingThatNothingHappenedIsToldFromOtherReleases) {
-  const Record unknown = in_state(an_in_progress_record(), Status::unknown, some_time());
-  const auto released = resolved(unknown, FoundNotExecuted{}, Owner{"finder"}, some_time() + 1h);
-  ASSERT_TRUE(released);
-  EXPECT_TRUE(released_by_finding(*released));
-  const Record held = an_in_progress_record();
-  EXPECT_FALSE(released_by_finding(held));
-  EXPECT_FALSE(released_by_finding(settled(held, NotSent{"why"}, some_time(), {})));
-  EXPECT_FALSE(
-      released_by_finding(settled(held, NotSent{"resolved: not executed"}, some_time(), {})))
-      << "an owner cannot say so";
-}
-
-TEST(Resolved, AProofCorrectsAFindingThatNothingHappened) {
-  const Record unknown = in_state(an_in_progress_record(), Status::unknown, some_time());
-  const auto released = resolved(unknown, FoundNotExecuted{}, Owner{"finder"}, some_time() + 1h);
-  ASSERT_TRUE(released);
-  const Instant now = some_time() + 2h;
-  const auto proved =
-      resolved(*released, FoundCompleted{a_stored_response()}, Owner{"webhook"}, now);
-  ASSERT_TRUE(proved);
-  EXPECT_EQ(proved->state, State(Completed{a_stored_response(), now}));
-  EXPECT_EQ(proved->fence, unknown.fence) << "whoever took it over since has a higher one";
-  EXPECT_EQ(broken_invariant(*proved), std::nullopt);
-  EXPECT_FALSE(resolved(*released, FoundNotExecuted{}, Owner{"finder"}, now));
-}
-
-TEST(Resolved, AProofNeverOverwritesWhatALaterOwnerDoesOrDid) {
-  const FoundCompleted proof{a_stored_response()};
-  const Record retaken = an_in_progress_record();
-  const Instant now = some_time() + 2h;
-  const auto refused = [&](const Record& record) {
-    const auto next = resolved(record, proof, Owner{"webhook"}, now);
-    return !next && next.error() == ResolveRefusal::not_unknown;
-  };
-  EXPECT_TRUE(refused(retaken)) << "it executes";
-  EXPECT_TRUE(refused(settled(retaken, NotSent{"no route"}, now, {}))) << "it sent nothing";
-  for (const Status status : {Status::pending, Status::completed, Status::expired}) {
-    EXPECT_TRUE(refused(in_state(retaken, status, now))) << to_text(status);
-  }
-}
-
-TEST(Resolved, FoundAnswerIsKeptForTheWholeRetentionHoweverLateItIs) {
-  for (const RetentionFrom since : {RetentionFrom::completed, RetentionFrom::created}) {
-    for (const Duration late : {Duration(0us), Duration(1h), Duration(1000h)}) {
-      Record record = in_state(an_in_progress_record(), Status::unknown, some_time());
-      record.policy.retention_from = since;
-      record.last_error = "lease-expired";
-      const Instant now = some_time() + late;
-      const auto next =
-          resolved(record, FoundCompleted{a_stored_response()}, Owner{"webhook"}, now);
-      ASSERT_TRUE(next);
-      EXPECT_EQ(next->state, State(Completed{a_stored_response(), now}));
-      EXPECT_EQ(next->expires_at, now + record.policy.retention);
-      EXPECT_EQ(next->fence, record.fence);
-      EXPECT_EQ(next->last_error, "");
-      EXPECT_EQ(broken_invariant(*next), std::nullopt);
-    }
-  }
-}
-
-TEST(Resolved, AnAnswerWithoutAFinalStatusIsRefused) {
-  const Record record = in_state(an_in_progress_record(), Status::unknown, some_time());
-  StoredResponse response = a_stored_response();
-  for (const int status : {0, 100, 199, 600}) {
-    response.status = status;
-    const auto refused = resolved(record, FoundCompleted{response}, Owner{"ops"}, some_time());
-    ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error(), ResolveRefusal::bad_response);
   }
 }
 

@@ -88,7 +88,7 @@ Trouble read_number(const json::Value& value, std::int64_t& into) {
 Trouble read_duration(const json::Value& value, Duration& into) {
   std::int64_t count = 0;
   if (Trouble trouble = read_number(value, count)) return trouble;
-  // Longer than anybody keeps anything; and now + it still fits into an Instant.
+  // Longer than any record is kept; and now + it still fits into an Instant.
   constexpr Duration longest = std::chrono::years(100);
   if (count < 0 || Duration(count) > longest) return "value";
   into = Duration(count);

@@ -3,6 +3,7 @@
 #include "src/core/digits.hpp"
 #include "src/core/overloaded.hpp"
 #include "src/core/sha256.hpp"
+#include "src/core/stored_error.hpp"
 
 namespace pawl {
 
@@ -19,6 +20,14 @@ Status status_of(const State& state) {
 bool is_open(const Record& record) {
   const Status status = status_of(record);
   return status == Status::pending || status == Status::in_progress || status == Status::unknown;
+}
+
+bool resolved_as_not_executed(const Record& record) {
+  if (const auto* released = std::get_if<FailedRetryable>(&record.state)) {
+    return released->resolved_not_executed;
+  }
+  const auto* waits = std::get_if<Pending>(&record.state);
+  return waits != nullptr && waits->resolved_not_executed;
 }
 
 Guard guard_of(const Record& record) {
@@ -56,6 +65,9 @@ std::optional<std::string> broken_invariant(const Record& record) {
   if (record.owner.text.empty()) return "owner is empty";
   if (record.fence.number < 1) return "fence is below 1";
   if (record.attempt < 1) return "attempt is below 1";
+  if (resolved_as_not_executed(record) && record.last_error != not_executed_error) {
+    return "resolved as not executed, and its last error says otherwise";
+  }
   if (const auto* held = std::get_if<InProgress>(&record.state)) {
     if (held->locked_until < held->locked_at) return "lease ends before it begins";
   }

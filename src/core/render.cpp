@@ -5,7 +5,6 @@
 
 #include "pawl/types/check.hpp"
 #include "pawl/types/json.hpp"
-#include "src/core/given_up.hpp"
 #include "src/core/held_answer.hpp"
 #include "src/core/json_writer.hpp"
 #include "src/core/overloaded.hpp"
@@ -165,11 +164,11 @@ Response render_in_flight(const InFlight& running, const Record& record, const D
   return response;
 }
 
-// Somebody waits: it is asked for every few seconds, and a client need not wait for longer.
+// A client waits: a source is asked every few seconds, and no longer wait is needed.
 constexpr Duration source_retry_after_max = std::chrono::seconds(60);
 
 // What is known of an operation that may have happened.
-std::string doubt_in_words(const Record& record) {
+std::string what_is_known(const Record& record) {
   const int status = answered_status(record);
   if (status == 0) return "The operation may have happened.";
   const std::string answer =
@@ -179,7 +178,7 @@ std::string doubt_in_words(const Record& record) {
   return answer + ", which does not say whether it was done.";
 }
 
-// What whoever runs the service can do so that such an answer is no doubt; empty: nothing.
+// How the service can say so that such an answer leaves nothing unknown; empty: it cannot.
 std::string advice(const Record& record) {
   if (answered_status(record) == 0 || service_said_outcome(record)) return {};
   const std::string setting = freeing_setting(record);
@@ -189,11 +188,13 @@ std::string advice(const Record& record) {
 }
 
 // Who finds out what became of it, and so whether it helps to come back.
-ProblemDetails doubtful(const Record& record, std::optional<int> status, Duration wait,
-                        const Dialect& dialect) {
+ProblemDetails outcome_unknown(const Record& record, std::optional<int> status, Duration wait,
+                               const Dialect& dialect) {
   ProblemDetails details{Problem::outcome_unknown, "", status, std::nullopt};
-  details.detail = doubt_in_words(record);
-  if (dialect.source_is_asked && !is_given_up(record)) {
+  details.detail = what_is_known(record);
+  const auto* unknown = std::get_if<Unknown>(&record.state);
+  const bool dead_lettered = unknown != nullptr && unknown->dead_lettered;
+  if (dialect.source_is_asked && !dead_lettered) {
     details.detail +=
         " What became of it is being asked of the provider. Retry with the same key and body, and "
         "do not use a new key.";
@@ -226,7 +227,7 @@ ProblemDetails unanswered(const Record& settled, int status, const Dialect& dial
     case Status::unknown:
     case Status::expired: break;
   }
-  return doubtful(settled, status, retry_after_max, dialect);
+  return outcome_unknown(settled, status, retry_after_max, dialect);
 }
 
 // Fields that describe the bytes of a body that is not there.
@@ -266,7 +267,7 @@ Response render_problem(const ProblemDetails& problem, const Dialect& dialect) {
 namespace {
 
 // Where only a person can help, a program that comes back gets the same again.
-Response render_doubt(const ProblemDetails& details, const Dialect& dialect) {
+Response render_unknown(const ProblemDetails& details, const Dialect& dialect) {
   Response response = render_problem(details, dialect);
   if (!details.retry_after) set_header(response.headers, "Pawl-Should-Retry", "false");
   return response;
@@ -288,8 +289,9 @@ Response render(const Decision& decision, const Record& record, const Dialect& d
           [&](const Misuse&) {
             return render_problem({Problem::key_reused, "", {}, {}}, dialect);
           },
-          [&](const Undetermined& doubt) {
-            return render_doubt(doubtful(record, {}, doubt.until_reconciled, dialect), dialect);
+          [&](const Undetermined& waits) {
+            return render_unknown(outcome_unknown(record, {}, waits.until_reconciled, dialect),
+                                  dialect);
           },
           [&](const Gone&) {
             return render_problem({Problem::key_expired, "", {}, {}}, dialect);
@@ -330,26 +332,26 @@ Response render_stored(const StoredResponse& stored, Instant expires_at, Deliver
 }
 
 Response render_outcome(Outcome outcome, const Record& settled, const Dialect& dialect) {
-  return std::visit(Overloaded{[&](const NotSent&) {
-                                 return render_problem(
-                                     {Problem::upstream_unreachable, "", {}, store_retry_after},
-                                     dialect);
-                               },
-                               [&](const Lost& lost) {
-                                 const int status = lost.how == Lost::How::timeout ? 504 : 502;
-                                 return render_doubt(unanswered(settled, status, dialect), dialect);
-                               },
-                               [&](Answered& answer) {
-                                 Response response = std::move(answer.response);
-                                 std::erase_if(response.headers, is_pawl_outcome);
-                                 if (status_of(settled) == Status::completed) {
-                                   set_header(response.headers, "Idempotency-Expires",
-                                              imf_fixdate(settled.expires_at));
-                                 }
-                                 add_common(response.headers, dialect);
-                                 return response;
-                               }},
-                    outcome);
+  return std::visit(
+      Overloaded{[&](const NotSent&) {
+                   return render_problem({Problem::upstream_unreachable, "", {}, store_retry_after},
+                                         dialect);
+                 },
+                 [&](const Lost& lost) {
+                   const int status = lost.how == Lost::How::timeout ? 504 : 502;
+                   return render_unknown(unanswered(settled, status, dialect), dialect);
+                 },
+                 [&](Answered& answer) {
+                   Response response = std::move(answer.response);
+                   std::erase_if(response.headers, is_pawl_outcome);
+                   if (status_of(settled) == Status::completed) {
+                     set_header(response.headers, "Idempotency-Expires",
+                                imf_fixdate(settled.expires_at));
+                   }
+                   add_common(response.headers, dialect);
+                   return response;
+                 }},
+      outcome);
 }
 
 }  // namespace pawl

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "pawl/types/json.hpp"
-#include "src/core/given_up.hpp"
 #include "testing/builders.hpp"
 
 namespace pawl {
@@ -349,14 +348,13 @@ TEST(Render, WhatIsInDoubtSaysWhoDecides) {
   }
   // It was asked about in vain, and is not any more.
   record.last_error = "answered: 500";
-  set_given_up(record, true);
+  std::get<Unknown>(record.state).dead_lettered = true;
   const Response dead = render(Undetermined{3s}, record, asked);
   EXPECT_EQ(field(dead, "Pawl-Should-Retry"), "false");
   EXPECT_EQ(field(dead, "Retry-After"), "(none)");
   EXPECT_NE(text(dead).find("an operator must decide"), std::string::npos);
   EXPECT_NE(text(dead).find("the service answered 500, which"), std::string::npos);
-  set_given_up(record, false);
-  EXPECT_EQ(record.last_error, "answered: 500");
+  std::get<Unknown>(record.state).dead_lettered = false;
   const std::string held = text(render(Undetermined{3s}, record, nobody));
   EXPECT_NE(held.find("the service answered 500"), std::string::npos);
   EXPECT_NE(held.find("Pawl-Outcome"), std::string::npos);

@@ -17,7 +17,7 @@ Task<StoreResult<std::shared_ptr<Lease>>> Engine::claim(const Record& pending) {
   const std::optional<Record> next = claimed(pending, attempt);
   if (!next) co_return none;
   StoreResult<std::shared_ptr<Lease>> result = Unexpected{StoreError::contended};
-  bool in_doubt = false;  // a write of ours may be there although nobody said so
+  bool in_doubt = false;  // a write of ours may be there, its acknowledgement lost
   for (int round = 0; round < options_.rounds_max; ++round) {
     // Asked in every round: the process may have been stopped until it was too late, and by a clock
     // that has jumped meanwhile nobody can say.

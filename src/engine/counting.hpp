@@ -13,7 +13,7 @@ inline void count_decision(Metrics& metrics, const Decision& decision, const Rec
   metrics.add(Counter::reserve, again ? "failed_retry" : to_text(kind), 1);
 }
 
-// Somebody has to find out what became of it.
+// It has to be reconciled.
 inline void count_if_unknown(Metrics& metrics, const Record& written) {
   if (status_of(written) == Status::unknown) metrics.add(Counter::resolved, "scheduled", 1);
 }

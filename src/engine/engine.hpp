@@ -67,7 +67,7 @@ struct Lease {
   BootTime ends;
   Instant ends_at;
   BootTime renew_until;  // past this a hung owner does not hold its key any longer
-  bool lost = false;     // somebody else settled it or took it over
+  bool lost = false;     // another owner settled it or took it over
   SettleOptions settle;  // of its route
   // When this owner tried to record its answer: a completion of another date is the service's own.
   std::vector<Instant> completing_at;
@@ -111,7 +111,7 @@ using ResolveFailure = std::variant<StoreError, ResolveRefusal, NotFound>;
 struct PassReport {
   std::size_t seen = 0;
   std::size_t changed = 0;
-  std::size_t waiting = 0;  // sweep: to be resumed by somebody
+  std::size_t waiting = 0;  // sweep: to be resumed
 };
 
 // What a guarded request comes to.
@@ -169,7 +169,7 @@ class Engine {
   // The outcome, from in_progress or, late, from unknown and failed_retryable.
   Task<StoreResult<GrantWrite>> settle_for(Grant grant, const Outcome& outcome,
                                            SettleOptions options);
-  // An answer that settle_for refused although it is evidence: kept for whoever reconciles. `found`
+  // An answer that settle_for refused although it is evidence: kept for reconciliation. `found`
   // is what settle_for has shown.
   Task<StoreResult<Done>> keep_refused(Grant grant, std::optional<Record> found,
                                        const Outcome& outcome, SettleOptions options);
@@ -179,14 +179,14 @@ class Engine {
   // step: a call that was delayed must not take its owner back.
   Task<StoreResult<GrantWrite>> advance_for(Grant grant, Step step);
   // What is left of a lease, at least: what such an owner may be told. Nothing while the store's
-  // clock is not to be trusted, since nobody can say.
+  // clock is not to be trusted: it cannot be told.
   [[nodiscard]] Duration lease_left(const Record& record) const;
 
   // Starts keeping a reservation's lease. Hold it until settled; dropping it stops the renewal.
   std::shared_ptr<Lease> hold(SharedRecord record);
 
   // A worker's claim on a pending record, or on a flow whose lease is over: the lease under which
-  // it may be executed. Nothing where somebody else was quicker, or where it is too late.
+  // it may be executed. Nothing where it lost a race, or where it is too late.
   Task<StoreResult<std::shared_ptr<Lease>>> claim(const Record& pending);
 
   // Sends once under a lease, and settles.
@@ -207,7 +207,7 @@ class Engine {
   Task<StoreResult<PassReport>> release_orphans();  // reservations whose acknowledgement was lost
 
   // The audited way out of `unknown`. `actor` and `reason` are written with it. `about`: the fence
-  // of the record the finding was made for, where known; a finding about an earlier one is refused.
+  // of the record the result is about, where known; a result about an earlier one is refused.
   Task<Expected<Record, ResolveFailure>> resolve(Scope scope, Key key, Finding finding,
                                                  std::string actor, std::string reason,
                                                  std::optional<Fence> about = std::nullopt);
@@ -238,6 +238,8 @@ class Engine {
                                              const SettleOptions& options, BootTime deadline);
   void remember_orphan(const Scope& scope, const Key& key, const StoredPolicy& policy,
                        const Attempt& attempt);
+  Reservation counted(Decision decision, const SharedRecord& current, const Attempt& attempt);
+  Task<StoreResult<Written>> free_orphan(SharedRecord orphan, Record freed);
   Task<void> release_orphan(Scope scope, Key key, Owner owner);
   [[nodiscard]] std::optional<Record> released_orphan(const Record& record) const;
   void date(Lease& lease) const;

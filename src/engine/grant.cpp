@@ -75,7 +75,7 @@ bool is_evidence(const Grant& grant, const std::optional<Record>& found) {
 Task<StoreResult<Done>> Engine::keep_refused(Grant grant, std::optional<Record> found,
                                              const Outcome& outcome, SettleOptions options) {
   if (!is_evidence(grant, found)) co_return Done{};
-  // Of another life of the key, or of none: nobody can say what that fence was granted for.
+  // Of another life of the key, or of none: what that fence was granted for is not known.
   Record held = found && was_granted(grant.fence, *found) ? std::move(*found) : Record{};
   held.scope = grant.scope;
   held.key = grant.key;
@@ -119,8 +119,8 @@ Task<StoreResult<GrantWrite>> Engine::stay_alive(const Grant& grant,
     if (!held || (step && !may_take(*step, record))) co_return GrantWrite{false, record};
     // Asked again after the look: a lease by a clock that is hours ahead would hold for hours.
     if (!time_.trusted()) co_return Unexpected{StoreError::unavailable};
-    // A lease that is over and that nobody has noticed yet may still be renewed: the guard sees to
-    // it that nobody has.
+    // A lease that is over and was not swept yet may still be renewed: the guard sees to it that it
+    // was not.
     const Instant now = time_.at(clock_.now());
     Replacement change = step && step->to != record.recovery_point
                              ? advance_of(record, step->to, now)
@@ -130,7 +130,7 @@ Task<StoreResult<GrantWrite>> Engine::stay_alive(const Grant& grant,
     const bool done =
         written && written->mine && (!step || written->current->recovery_point == step->to);
     if (done) co_return GrantWrite{true, *written->current};
-    if (written) continue;  // somebody was quicker: look again
+    if (written) continue;  // lost a race: read again
     result = Unexpected{written.error()};
     if (written.error() != StoreError::in_doubt) break;
     co_await pause(round);

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "pawl/types/check.hpp"
-#include "src/core/advanced_lease.hpp"
+#include "src/core/recovery_point.hpp"
 #include "src/engine/engine.hpp"
 #include "src/engine/renewal.hpp"
 
@@ -71,7 +71,7 @@ bool Engine::apply_renewal(Lease& lease, const Replacement& sent,
   const bool still_ours = written->current && written->current->fence == lease.record->fence &&
                           written->current->owner == lease.record->owner &&
                           status_of(*written->current) == Status::in_progress;
-  if (still_ours) {  // an earlier renewal had arrived although nobody said so
+  if (still_ours) {  // an earlier renewal had arrived, its acknowledgement lost
     lease.record = written->current;
     return false;
   }
@@ -91,7 +91,7 @@ Task<StoreResult<PassReport>> Engine::renew() {
     if (left * 3 <= lease->record->policy.lease * 2) due.push_back(lease);
     return false;
   });
-  // Nobody takes a record over while the clock is not trusted, and a lease renewed by a clock that
+  // No record is taken over while the clock is not trusted, and a lease renewed by a clock that
   // is hours ahead would keep a dead owner's key for hours.
   if (due.empty() || !time_.known() || !time_.trusted()) co_return PassReport{};
 

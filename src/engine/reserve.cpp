@@ -5,6 +5,15 @@
 #include "src/engine/orphans.hpp"
 
 namespace pawl {
+namespace {
+
+// Our own claim, swept before its acknowledgement reached us; nothing was sent under it.
+bool is_own_and_swept(const Decision& decision, const Record& current, const Attempt& attempt) {
+  return current.owner == attempt.owner && !attempt.may_have_acted &&
+         kind_of(decision) == DecisionKind::undetermined;
+}
+
+}  // namespace
 
 Task<StoreResult<Reservation>> Engine::reserve(const Request& request, const Policy& policy) {
   if (!time_.known() || !time_.trusted()) {
@@ -31,7 +40,7 @@ Task<StoreResult<Reservation>> Engine::reserve_as(Attempt attempt, const Request
     co_return co_await reserve_forgotten(attempt, request, policy);
   }
 
-  bool in_doubt = false;  // a write of ours may be there although nobody said so
+  bool in_doubt = false;  // a write of ours may be there: its acknowledgement was lost
   Record first = first_record(request, policy, attempt);
   StoreResult<Written> written = co_await insert_or_read(std::move(first));
   for (int round = 0; round < options_.rounds_max; ++round) {
@@ -40,42 +49,34 @@ Task<StoreResult<Reservation>> Engine::reserve_as(Attempt attempt, const Request
       in_doubt = true;
       co_await pause(round);
     }
-    // Dated anew in every round, by one look at the clock: the process may have been stopped for
+    // Dated anew in every round, by one reading of the clock: the process may have been stopped for
     // longer than a key is kept, or the store's clock may have jumped and come back.
     attempt.now = time_.at(clock_.now());
     attempt.clock_trusted = time_.trusted();
     std::optional<Verdict> verdict;
     if (written && written->current) {
-      // Nobody ever sent it, and only this process can say so: it must not become unknown.
+      // It was never sent, and only this process can say so: it must not become unknown.
       if (std::optional<Record> freed = released_orphan(*written->current)) {
-        const Owner orphan = written->current->owner;
-        Replacement change{std::move(*freed), guard_of(*written->current), std::nullopt};
-        written = co_await replace(std::move(change));
-        if (written && written->mine) orphans_->forget(orphan);
-        if (written) written->mine = false;
+        const SharedRecord orphan = written->current;
+        written = co_await free_orphan(orphan, std::move(*freed));
         continue;
       }
       verdict = decide(*written->current, request, policy, attempt);
     }
     if (verdict && !verdict->next) {
       const Record& current = *written->current;
-      const bool ours_but_refused = current.owner == attempt.owner && !attempt.may_have_acted &&
-                                    kind_of(verdict->decision) == DecisionKind::undetermined;
-      if (!ours_but_refused) {
+      if (!is_own_and_swept(verdict->decision, current, attempt)) {
         // A write of ours in doubt may still arrive, should this row go before it does.
         if (in_doubt && current.owner != attempt.owner)
           remember_orphan(request.scope, request.key, policy, attempt);
-        count_decision(metrics_, verdict->decision, current);
-        const bool begun = current.owner == attempt.owner;
-        co_return Reservation{std::move(verdict->decision), written->current, begun};
+        co_return counted(std::move(verdict->decision), written->current, attempt);
       }
-      // Our own claim, swept before its acknowledgement reached us; nothing was sent under it.
       in_doubt = true;
       written = Unexpected{StoreError::contended};
       break;
     }
-    // Ours already, its lease over when its answer came: should it not be had anew, nobody else
-    // knows that nothing was sent under it.
+    // Ours already, its lease over when its answer came: should it not be had anew, no
+    // other process knows that nothing was sent under it.
     in_doubt |= verdict && written->current->owner == attempt.owner;
     if (!attempt.clock_trusted) {  // whatever is written from here on carries a date
       written = Unexpected{StoreError::unavailable};
@@ -91,14 +92,28 @@ Task<StoreResult<Reservation>> Engine::reserve_as(Attempt attempt, const Request
     Replacement change{std::move(*verdict->next), guard_of(*written->current), std::nullopt};
     written = co_await replace(std::move(change));
     if (written && written->mine) {
-      count_decision(metrics_, verdict->decision, *written->current);
       count_if_unknown(metrics_, *written->current);
-      const bool begun = written->current->owner == attempt.owner;
-      co_return Reservation{std::move(verdict->decision), written->current, begun};
+      co_return counted(std::move(verdict->decision), written->current, attempt);
     }
   }
   if (in_doubt) remember_orphan(request.scope, request.key, policy, attempt);
   co_return Unexpected{written ? StoreError::contended : written.error()};
+}
+
+Reservation Engine::counted(Decision decision, const SharedRecord& current,
+                            const Attempt& attempt) {
+  count_decision(metrics_, decision, *current);
+  const bool begun = current->owner == attempt.owner;
+  return Reservation{std::move(decision), current, begun};
+}
+
+// What is there afterwards is not the reservation that is being made, whichever write it was.
+Task<StoreResult<Written>> Engine::free_orphan(SharedRecord orphan, Record freed) {
+  Replacement change{std::move(freed), guard_of(*orphan), std::nullopt};
+  StoreResult<Written> written = co_await replace(std::move(change));
+  if (written && written->mine) orphans_->forget(orphan->owner);
+  if (written) written->mine = false;
+  co_return written;
 }
 
 void Engine::remember_orphan(const Scope& scope, const Key& key, const StoredPolicy& policy,
@@ -154,7 +169,7 @@ Task<StoreResult<std::optional<Reservation>>> Engine::look_at(const Request& req
     co_return Unexpected{found.error()};
   }
   if (!*found) co_return std::optional<Reservation>{};
-  // This process has reserved it and knows that nothing was sent: whoever reserves it may have it.
+  // This process has reserved it and knows that nothing was sent: a reservation may have it.
   if (released_orphan(**found)) co_return std::optional<Reservation>{};
   Verdict verdict = decide(**found, request, policy, attempt);
   if (verdict.next) co_return std::optional<Reservation>{};
@@ -181,7 +196,7 @@ Task<void> Engine::release_orphan(Scope scope, Key key, Owner owner) {
   const StoreResult<std::optional<Record>> found = co_await store_.find(scope, key);
   if (!found || !*found) co_return;
   const Record& record = **found;
-  // Somebody else's, so far: a takeover of ours may still arrive like an insert may.
+  // Another owner's, so far: a takeover of ours may still arrive like an insert may.
   if (record.owner != owner) co_return;
   const Status status = status_of(record);
   if (status != Status::in_progress && status != Status::unknown) {

@@ -25,7 +25,7 @@ Task<StoreResult<Reservation>> Engine::reserve_forgotten(Attempt attempt, const 
                                                          const Policy& policy) {
   attempt.forgotten = true;
   StoreResult<Reservation> result = Unexpected{StoreError::contended};
-  bool in_doubt = false;  // a takeover of ours may be there although nobody said so
+  bool in_doubt = false;  // a takeover of ours may be there, its acknowledgement lost
   for (int round = 0; round < options_.rounds_max; ++round) {
     const StoreResult<std::optional<Record>> found =
         co_await store_.find(request.scope, request.key);
@@ -37,7 +37,7 @@ Task<StoreResult<Reservation>> Engine::reserve_forgotten(Attempt attempt, const 
     attempt.now = time_.at(clock_.now());
     attempt.clock_trusted = time_.trusted();
     SharedRecord current;
-    // Nobody ever sent it, and only this process can say so: it must not stay unknown.
+    // It was never sent, and only this process can say so: it must not stay unknown.
     if (std::optional<Record> freed = *found ? released_orphan(**found) : std::nullopt) {
       const Owner orphan = (*found)->owner;
       Replacement release{std::move(*freed), guard_of(**found), std::nullopt};

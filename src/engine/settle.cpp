@@ -21,7 +21,7 @@ bool may_still_settle(const Record& record) {
     case Status::in_progress:
     case Status::unknown:
     case Status::failed_retryable:
-    case Status::pending: return true;  // swept back on an async route: nobody has claimed it yet
+    case Status::pending: return true;  // swept back on an async route, and not claimed yet
     case Status::completed:
     case Status::expired: return false;
   }
@@ -79,7 +79,7 @@ Task<StoreResult<Settlement>> Engine::settle(Lease& lease, const Outcome& outcom
   const Fence fence = from->fence;
   const bool undated = !std::holds_alternative<InProgress>(from->state);
   for (int tries = 0;; ++tries) {
-    // A grant settled late has no lease to be dated by; whoever holds it can say it again.
+    // A grant settled late has no lease to be dated by; its holder can say it again.
     if (undated && !time_.trusted()) {
       co_return Unexpected{tries == 0 ? StoreError::unavailable : StoreError::in_doubt};
     }
@@ -131,15 +131,15 @@ Task<StoreResult<Settlement>> Engine::settle(Lease& lease, const Outcome& outcom
       lease.lost = true;
       co_return Settlement{written->current, true, false};
     }
-    // Renewed, swept or doubted meanwhile, and still under our fence: settle from there. Each turn
-    // of this needs somebody else's write, so it ends; the deadline is for a store gone mad.
+    // Renewed, swept or unknown meanwhile, and still under our fence: settle from there. Each turn
+    // of this needs a concurrent write, so it ends; the deadline is for a store that misbehaves.
     if (clock_.now() >= deadline) co_return Unexpected{StoreError::contended};
     from = written->current;
   }
 }
 
-// The fence has moved on: somebody else owns the key now, and perhaps has executed too. What we
-// learned is kept for whoever reconciles, and it raises an alert.
+// The fence has moved on: another owner has the key now, and perhaps has executed too. What we
+// learned is kept for reconciliation, and it raises an alert.
 Task<StoreResult<Done>> Engine::keep_late_evidence(const Record& held, const Outcome& outcome,
                                                    const SettleOptions& options,
                                                    BootTime deadline) {

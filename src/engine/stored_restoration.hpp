@@ -25,7 +25,8 @@ std::string to_json(const StoredRestoration& restoration);
 // Nothing where it is not understood.
 std::optional<StoredRestoration> restoration_from(const std::string& json);
 
-// An error where what is on record cannot be read: whoever went on would not know what it forbids.
+// An error where what is on record cannot be read: a node that went on would not know what it
+// forbids.
 Task<Expected<std::optional<StoredRestoration>, std::string>> recorded_restoration(Upkeep& upkeep);
 // The same for a node that wants to start: not before the backup has been gone through.
 Task<Expected<std::optional<StoredRestoration>, std::string>> restoration_to_obey(Upkeep& upkeep);

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "pawl/types/check.hpp"
-#include "src/core/encoding.hpp"
+#include "src/core/scope.hpp"
 #include "src/core/sha256.hpp"
 
 namespace pawl::gateway {
@@ -14,12 +14,6 @@ constexpr std::string_view bearer = "Bearer ";
 // What credentials usually come in. A record's digest is over those that were sent, in this order.
 constexpr std::array<std::string_view, 6> usual_credentials{
     "Authorization", "Cookie", "X-Api-Key", "Api-Key", "X-Auth-Token", "Proxy-Authorization"};
-
-// '|' parts a caller from a route, so it stands for nothing else. What a header cannot carry as it
-// is goes as %XX: a service gets its scope in one (Pawl-Scope).
-std::string escaped(std::string_view text) {
-  return percent_encoded(text, [](char c) { return c > ' ' && c <= '~' && c != '%' && c != '|'; });
-}
 
 }  // namespace
 
@@ -52,13 +46,8 @@ std::string credentials_of(std::string_view client, const Scope& scope, const Ke
 }
 
 Scope scope_of(std::string_view caller, const config::Route& route) {
-  std::string text = "caller:" + escaped(caller);
-  if (route.policy.key_scope == config::KeyScope::caller_route) {
-    text += "|route:" + escaped(route.name);
-  }
-  return Scope{std::move(text)};
+  const bool bound = route.policy.key_scope == config::KeyScope::caller_route;
+  return bound ? caller_scope(caller, route.name) : caller_scope(caller);
 }
-
-Scope api_scope_of(std::string_view caller) { return Scope{"api:" + escaped(caller)}; }
 
 }  // namespace pawl::gateway

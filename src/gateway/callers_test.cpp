@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "src/core/scope.hpp"
+
 namespace pawl::gateway {
 namespace {
 
@@ -32,7 +34,7 @@ TEST(Scopes, NoCallerAndNoRouteSpellsAScopeOfTheKeyApi) {
   }
   EXPECT_EQ(proxied.size(), pairs) << "two of them are the same scope";
   std::set<std::string> api;
-  for (const std::string& caller : names) api.insert(api_scope_of(caller).text);
+  for (const std::string& caller : names) api.insert(key_api_scope(caller).text);
   EXPECT_EQ(api.size(), names.size());
   for (const std::string& scope : api) {
     EXPECT_TRUE(scope.starts_with("api:"));

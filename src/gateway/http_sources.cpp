@@ -4,7 +4,7 @@
 
 #include "src/config/source_asking.hpp"
 #include "src/config/sources.hpp"
-#include "src/core/scope_kind.hpp"
+#include "src/core/scope.hpp"
 #include "src/gateway/question.hpp"
 #include "src/reconcile/rules.hpp"
 
@@ -85,7 +85,7 @@ HttpSources::HttpSources(const NodeServices& shared, http::Deadlines& deadlines)
 }
 
 const config::RoutePolicy& HttpSources::policy_of(const Record& record) const {
-  if (record.route == shared_.key_api.name && is_of_key_api(record.scope)) {
+  if (record.route == shared_.key_api.name && kind_of(record.scope) == ScopeKind::key_api) {
     return shared_.key_api.policy;
   }
   const config::Route* const named = shared_.routes.named(record.route);
@@ -95,7 +95,7 @@ const config::RoutePolicy& HttpSources::policy_of(const Record& record) const {
 const workers::SourceSettings* HttpSources::source_of(const Record& record) const {
   const bool ours = &policy_of(record) != &shared_.routes.fallback().policy ||
                     record.route == shared_.routes.fallback().name;
-  if (!ours || is_of_library(record.scope)) return nullptr;
+  if (!ours || kind_of(record.scope) == ScopeKind::library) return nullptr;
   return named(policy_of(record).reconcile);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/config/scope_rule.hpp"
+#include "src/core/scope.hpp"
 #include "src/gateway/callers.hpp"
 
 namespace pawl::gateway {
@@ -15,16 +16,14 @@ bool binds_to_routes(const config::Config& config) {
          });
 }
 
-// What stands behind the caller in the scope of a route's requests.
-std::string suffix_of(const config::Route& route) {
-  static const std::size_t caller_bytes = scope_of("c", config::Route{}).text.size();
-  return scope_of("c", route).text.substr(caller_bytes);
+// What binds the keys of a route's requests to it.
+std::string binding_of(const config::Route& route) {
+  return std::string(binding_in(scope_of("c", route).text));
 }
 
-std::string in_words(std::string_view suffix) {
-  constexpr std::string_view opening = "|route:";
-  if (suffix.empty()) return "the caller alone";
-  return "route " + std::string(suffix.substr(std::min(opening.size(), suffix.size())));
+std::string in_words(std::string_view binding) {
+  if (binding.empty()) return "the caller alone";
+  return "route " + std::string(route_in(binding));
 }
 
 }  // namespace
@@ -37,15 +36,16 @@ MovedKeys::MovedKeys(std::string_view stored, const config::Config& now)
 
 std::optional<std::string> MovedKeys::lost(std::string_view scope, std::string_view method,
                                            std::string_view path) const {
-  if (!scope.starts_with("caller:")) return std::nullopt;  // the key API's, or a program's own
-  const std::string_view suffix = scope.substr(std::min(scope.find('|'), scope.size()));
+  const bool proxied = kind_of(Scope{std::string(scope)}) == ScopeKind::caller;
+  if (!proxied) return std::nullopt;  // the key API's, or a program's own
+  const std::string_view binding = binding_in(scope);
   const config::Route& route = now_.find(method, path).route;
   if (!config::makes_keys(route.policy)) return std::nullopt;
-  const std::string next = suffix_of(route);
-  if (next == suffix) return std::nullopt;
-  if (before_ && suffix_of(before_->find(method, path).route) != suffix) return std::nullopt;
+  const std::string next = binding_of(route);
+  if (next == binding) return std::nullopt;
+  if (before_ && binding_of(before_->find(method, path).route) != binding) return std::nullopt;
   return "keys of " + std::string(method) + " " + std::string(path) + " were bound to " +
-         in_words(suffix) + " and would now be bound to " + in_words(next);
+         in_words(binding) + " and would now be bound to " + in_words(next);
 }
 
 }  // namespace pawl::gateway

@@ -6,6 +6,7 @@
 
 #include "src/core/json_writer.hpp"
 #include "src/core/printable.hpp"
+#include "src/core/scope.hpp"
 #include "src/gateway/predicted_decision.hpp"
 
 namespace pawl::gateway {
@@ -67,11 +68,9 @@ struct Findings {
 };
 
 // "caller:tenant-a|route:payments" is tenant-a. Escapes stay as they are.
-std::string caller_in(const std::string& scope) {
-  constexpr std::string_view opening = "caller:";
-  if (!scope.starts_with(opening)) return "(" + scope + ")";
-  const std::string name = scope.substr(opening.size());
-  return name.substr(0, name.find('|'));
+std::string shown_caller(const std::string& scope) {
+  if (kind_of(Scope{scope}) != ScopeKind::caller) return "(" + scope + ")";
+  return std::string(caller_in(scope));
 }
 
 Findings findings_in(const ObservationStore::Summary& summary) {
@@ -83,7 +82,7 @@ Findings findings_in(const ObservationStore::Summary& summary) {
     findings.all.near_duplicates += tally.near_duplicates;
     RouteFindings& route = findings.routes[tally.route];
     if (*would == PredictedDecision::dropped) continue;
-    const std::string caller = caller_in(tally.scope);
+    const std::string caller = shown_caller(tally.scope);
     Counts& counts = route.callers[caller];
     counts.by_would[*would] += tally.requests;
     counts.near_duplicates += tally.near_duplicates;

@@ -1,7 +1,8 @@
 // What the gateway itself answers on the public listener: everything below /_pawl/.
 #include <algorithm>
 
-#include "src/core/half_done.hpp"
+#include "src/core/recovery_point.hpp"
+#include "src/core/scope.hpp"
 #include "src/gateway/client_context.hpp"
 #include "src/gateway/key_path.hpp"
 #include "src/gateway/openapi.hpp"
@@ -86,7 +87,7 @@ Task<Response> Gateway::key_state(ClientContext& context, std::string_view escap
   }
   if (api) {
     if (std::optional<Response> refusal = refuse_caller(*caller)) co_return std::move(*refusal);
-    scope = api_scope_of(*caller);
+    scope = key_api_scope(*caller);
     per_second = shared_.key_api.policy.lookups_per_second;
   }
   const Key key{unescaped(escaped_key)};

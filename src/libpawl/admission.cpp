@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "src/core/half_done.hpp"
+#include "src/core/recovery_point.hpp"
+#include "src/core/scope.hpp"
 
 namespace pawl::detail {
 namespace {
@@ -55,7 +56,8 @@ bool is_foreign(const ServiceContext& context, const RouteRules& rules) {
 std::optional<Response> identify(NodeCore& node, std::string_view caller, ServiceContext& context) {
   Boundary& boundary = node.boundary();
   if (caller.empty()) return boundary.problem(context, {Problem::unauthenticated, "", {}, {}});
-  context.scope = scope_of(caller);
+  // Records of the library are not the gateway's: both may guard the same request in one store.
+  context.scope = library_scope(caller);
   const Headers& headers = context.request().headers;
   std::optional<ProblemDetails> trouble = boundary.identify(
       context, key_lines(context.request()), find_header(headers, "Content-Encoding").value_or(""));
@@ -88,8 +90,6 @@ std::optional<StoredRequest> ServiceContext::to_store() const {
   }
   return kept;
 }
-
-Scope scope_of(std::string_view caller) { return Scope{std::string("lib:").append(caller)}; }
 
 std::string name_trouble(std::string_view route) {
   const bool sound = !route.empty() && route.size() <= 64 && std::ranges::all_of(route, [](char c) {

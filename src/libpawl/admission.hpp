@@ -46,8 +46,6 @@ struct Granted {
 };
 using Admission = std::variant<Response, Granted>;
 
-// Records of the library are not the gateway's: both may guard the same request in one store.
-Scope scope_of(std::string_view caller);
 // "" where it is sound; else what is wrong with it.
 std::string name_trouble(std::string_view route);
 

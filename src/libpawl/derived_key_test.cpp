@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "src/core/advanced_lease.hpp"
 #include "src/core/sha256.hpp"
 
 namespace pawl::detail {
@@ -25,18 +24,6 @@ TEST(DerivedKey, NeverChanges) {
             hex(sha256("pawl-derived-key:2:t\xc3\xa4:1:k:4:mail:0::2:17")));
   EXPECT_EQ(former_outbox_key(Scope{"t\xc3\xa4"}, Key{"k"}, "mail", ""),
             hex(sha256("pawl-derived-key:2:t\xc3\xa4:1:k:4:mail:0:")));
-}
-
-TEST(LeaseEnd, AdvanceAlwaysMovesItAndLeavesItOdd) {
-  const Instant base(1000us);
-  for (const Duration before : {0us, 1us, 2us, 3us}) {
-    for (const Duration wanted : {-5us, 0us, 1us, 2us, 3us, 4us, 100us}) {
-      const Instant ends = advanced_lease(base + before, base + wanted);
-      EXPECT_GT(ends, base + before);
-      EXPECT_GE(ends, base + wanted);
-      EXPECT_EQ(ends.time_since_epoch().count() % 2, 1);
-    }
-  }
 }
 
 }  // namespace

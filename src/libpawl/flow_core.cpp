@@ -64,7 +64,7 @@ Task<StoreResult<Lapsed>> lapsed(NodeCore& node, std::size_t rows_max) {
 Task<std::optional<Granted>> claim(NodeCore& node, const RouteRules& rules,
                                    const Record& abandoned) {
   const StoreResult<std::shared_ptr<Lease>> lease = co_await node.engine().claim(abandoned);
-  if (!lease || !*lease) co_return std::nullopt;  // away, or somebody else was quicker
+  if (!lease || !*lease) co_return std::nullopt;  // unavailable, or lost a race
   Granted granted;
   granted.right.lease = *lease;
   granted.lease()->settle = {rules.policy.response_bytes_max, rules.policy.resource_type,
@@ -75,8 +75,8 @@ Task<std::optional<Granted>> claim(NodeCore& node, const RouteRules& rules,
   co_return granted;
 }
 
-// For whoever looks at the record. It is not taken over for that: a version that knows its point
-// may be about to.
+// For the operator who reads the record. It is not taken over for that: a version that knows its
+// point may be about to.
 Task<Done> note_error(NodeCore& node, const Record& record, const std::string& why) {
   Record next = record;
   next.last_error = why;
@@ -111,9 +111,9 @@ const Phase* FlowCore::find(std::string_view name) const {
   return found == phases_.end() ? nullptr : &*found;
 }
 
-std::optional<Point> FlowCore::point_of(const Record& record) const {
-  if (record.recovery_point.empty()) return Point{phases_.front().name, {}, {}};
-  std::optional<Point> point = decode_point(record.recovery_point);
+std::optional<RecoveryPoint> FlowCore::point_of(const Record& record) const {
+  if (record.recovery_point.empty()) return RecoveryPoint{phases_.front().name, {}, {}};
+  std::optional<RecoveryPoint> point = decode_recovery_point(record.recovery_point);
   const Phase* phase = point ? find(point->phase) : nullptr;
   // A call may be out there, and what is a local phase now would not look for it.
   if (phase == nullptr || (point->sending && !phase->foreign())) return std::nullopt;
@@ -123,7 +123,7 @@ std::optional<Point> FlowCore::point_of(const Record& record) const {
 std::string FlowCore::unknown_point(const Record& record) const {
   std::string text = "flow \"" + rules_.name + "\": ";
   text.append(log_name(record.scope, record.key)).append(" is at the recovery point \"");
-  text.append(record.recovery_point.substr(0, record.recovery_point.find('?')));
+  text.append(phase_of(record.recovery_point));
   text.append("\", which this version cannot go on from; it knows");
   for (const Phase& phase : phases_) {
     text.append(&phase == &phases_.front() ? " " : ", ").append(phase.name);

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "pawl/flow.hpp"
+#include "src/core/recovery_point.hpp"
 #include "src/libpawl/admission.hpp"
-#include "src/libpawl/point.hpp"
 
 namespace pawl::detail {
 
@@ -34,7 +34,7 @@ class FlowCore {
   [[nodiscard]] const RouteRules& rules() const { return rules_; }
   [[nodiscard]] const std::vector<Phase>& phases() const { return phases_; }
   // The phase at which a record of this flow goes on; nothing where this version has none.
-  [[nodiscard]] std::optional<Point> point_of(const Record& record) const;
+  [[nodiscard]] std::optional<RecoveryPoint> point_of(const Record& record) const;
   [[nodiscard]] const Phase* find(std::string_view name) const;
   // For the log and the record: which point is not known, and which ones are.
   [[nodiscard]] std::string unknown_point(const Record& record) const;

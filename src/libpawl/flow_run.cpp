@@ -152,7 +152,7 @@ FlowRun::FlowRun(const FlowCore& flow, Granted granted)
     : flow_(flow), node_(flow.node()), granted_(std::move(granted)), held_(granted_.record) {}
 
 Response FlowRun::run() {
-  std::optional<Point> point = flow_.point_of(held_);
+  std::optional<RecoveryPoint> point = flow_.point_of(held_);
   if (!point || !held_.request) return refuse();
   point_ = std::move(*point);
   try {
@@ -228,7 +228,7 @@ FlowRun::Step FlowRun::commit(const Phase& phase, const std::function<Next(Trans
 
 FlowRun::Step FlowRun::go_on(std::unique_ptr<PhaseTransaction> work, const Phase& phase,
                              Next next) {
-  Point to{next.phase.value_or(""), point_.state};
+  RecoveryPoint to{next.phase.value_or(""), point_.state};
   for (auto& [name, value] : next.state) to.state.insert_or_assign(name, std::move(value));
   Record after;
   if (next.phase) {
@@ -258,7 +258,7 @@ FlowRun::Step FlowRun::run_foreign(const Phase& phase) {
   call.key = point_.sending ? point_.sending->key : phase_key(held_.scope, held_.key, phase.name);
   call.request = phase.call(run_now());
   call.timeout = held_.policy.upstream_timeout;
-  if (point_.found) {  // somebody knew: see core, `resolved`
+  if (point_.found) {  // by reconciliation: see core, `resolved`
     const Run run = run_now();
     return commit(phase, [&](Transaction& transaction) {
       return phase.record(transaction, run, *point_.found);
@@ -285,8 +285,8 @@ FlowRun::Step FlowRun::run_foreign(const Phase& phase) {
 // Durable before the first byte: from here on whoever comes next knows that it may have been sent.
 void FlowRun::mark(const Phase& phase, const std::string& key) {
   node_.reach(phase.name, "before-mark");
-  Point marked = point_;
-  marked.sending = Sending{node_.run(store_time(node_)), key};
+  RecoveryPoint marked = point_;
+  marked.sending = SendIntent{node_.run(store_time(node_)), key};
   std::unique_ptr<PhaseTransaction> work = node_.backend().begin();
   Record after = work->advance(held_, encode(marked));
   const Commit committed = work->commit();
@@ -425,7 +425,7 @@ Response FlowRun::stop(const std::string& why, std::optional<std::string> recove
   const StoreResult<Settlement> settlement =
       node_.run(settle(node_, *granted_.lease(), std::move(recovery_point), stopped));
   if (settlement && std::holds_alternative<Completed>(settlement->record->state)) {
-    completed_ = true;  // a commit that was in doubt, or somebody who was quicker
+    completed_ = true;  // a commit that was in doubt, or a concurrent owner's
     return render(stopped, settlement);
   }
   ProblemDetails details{Problem::outcome_unknown,

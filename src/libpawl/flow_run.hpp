@@ -52,7 +52,7 @@ class FlowRun {
   NodeCore& node_;
   Granted granted_;
   Record held_;  // as last committed
-  Point point_;
+  RecoveryPoint point_;
   bool completed_ = false;
 };
 

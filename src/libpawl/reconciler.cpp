@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "pawl/reconcile.hpp"
-#include "src/core/scope_kind.hpp"
+#include "src/core/recovery_point.hpp"
+#include "src/core/scope.hpp"
 #include "src/libpawl/node_core.hpp"
-#include "src/libpawl/point.hpp"
 #include "src/node/run_here.hpp"
 #include "src/reconcile/derived_key.hpp"
 #include "src/reconcile/event.hpp"
@@ -35,12 +35,12 @@ ReconcilerOptions checked(ReconcilerOptions options) {
 UnknownOutcome doubt_of(const Record& record) {
   UnknownOutcome doubt;
   doubt.scope = record.scope;
-  doubt.caller = record.scope.text.substr(library_scopes.size());
+  doubt.caller = caller_in(record.scope.text);
   doubt.key = record.key;
   doubt.derived_key = reconcile::derived_key(record.scope, record.key);
   doubt.method = record.method;
   doubt.path = record.path;
-  if (const std::optional<detail::Point> point = detail::decode_point(record.recovery_point)) {
+  if (const std::optional<RecoveryPoint> point = decode_recovery_point(record.recovery_point)) {
     doubt.phase = point->phase;
     if (point->sending) doubt.call_key = point->sending->key;
   }

@@ -7,7 +7,7 @@
 #include "src/adapters/sqlite/migrations.hpp"
 #include "src/adapters/sqlite/row.hpp"
 #include "src/adapters/sqlite/statements.hpp"
-#include "src/core/advanced_lease.hpp"
+#include "src/core/recovery_point.hpp"
 #include "src/libpawl/derived_key.hpp"
 #include "src/libpawl/open_here.hpp"
 #include "src/libpawl/phase_transaction.hpp"

@@ -17,7 +17,7 @@ bool says(const Record& record, std::string_view part) {
 // Why it may run, and no more than is known.
 std::string why_released(const Record& record) {
   if (was_not_sent(record)) return "Nothing was sent, so nothing happened.";
-  if (record.last_error.starts_with("resolved")) {
+  if (resolved_as_not_executed(record)) {
     return "It was looked up, and found not to have been executed.";
   }
   if (record.last_error.starts_with("released")) {

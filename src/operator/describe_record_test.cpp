@@ -33,6 +33,21 @@ TEST(RecordInWords, WhatItsServiceReleasedIsNotTakenForSilence) {
   }
 }
 
+TEST(RecordInWords, WhatWasResolvedAsNotExecutedIsSaidToBe) {
+  Record record = a_record(Status::failed_retryable, "resolved: not executed");
+  record.state = FailedRetryable{.resolved_not_executed = true};
+  EXPECT_THAT(words_of(record), HasSubstr("It was looked up, and found not to have been executed"));
+}
+
+// The record says so itself, also where its case is gone.
+TEST(KeyStory, ADeadLetterSaysThatNoSourceIsAskedAnyMore) {
+  KeyFacts facts;
+  facts.record = a_record(Status::unknown, "answered: 500");
+  EXPECT_THAT(key_history(facts), HasSubstr("Why: answered: 500.\n"));
+  std::get<Unknown>(facts.record->state).dead_lettered = true;
+  EXPECT_THAT(key_history(facts), HasSubstr("Why: answered: 500, and nobody is asked any more.\n"));
+}
+
 TEST(RecordInWords, AHeldAnswerNamesOnlyTheSettingThatWouldHaveFreedIt) {
   constexpr const char* by_error = "on_server_error = \"retry\"";
   EXPECT_THAT(words_of(a_record(Status::unknown, "answered: 500")), HasSubstr(by_error));

@@ -5,6 +5,7 @@
 
 #include "src/core/json_writer.hpp"
 #include "src/core/printable.hpp"
+#include "src/core/stored_error.hpp"
 #include "src/operator/describe_record.hpp"
 #include "src/operator/key_document.hpp"
 
@@ -108,7 +109,8 @@ std::string key_history(const KeyFacts& facts) {
     text += "It is attempt " + std::to_string(record.attempt) + ", under fence " +
             std::to_string(record.fence.number) + ", first seen " +
             span(facts.now - record.created_at) + " ago.\n";
-    if (!record.last_error.empty()) text += "Why: " + printable(record.last_error) + ".\n";
+    const std::string why = stored_error(record);
+    if (!why.empty()) text += "Why: " + printable(why) + ".\n";
     if (!record.resource_id.empty()) {
       text += "It made " + printable(record.resource_type) + " " + printable(record.resource_id) +
               ".\n";

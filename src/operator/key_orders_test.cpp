@@ -183,6 +183,16 @@ TEST(ReopenKey, HasTheSourceOfADeadLetterAskedAgain) {
   EXPECT_THAT(reopen(world, record).error().sentence, HasSubstr("it is no dead letter"));
 }
 
+TEST(ReopenKey, ItsClientIsToldThatASourceIsAskedAtOnce) {
+  OperatorWorld world;
+  Record record = world.put(Status::unknown);
+  std::get<Unknown>(record.state).dead_lettered = true;
+  record = world.put(record);
+  give_up(world, record);
+  ASSERT_TRUE(reopen(world, record));
+  EXPECT_FALSE(std::get<Unknown>(world.find(record)->state).dead_lettered);
+}
+
 TEST(ReopenKey, IsForUnknownKeysOnly) {
   for (const Status status : all_states) {
     if (status == Status::unknown) continue;

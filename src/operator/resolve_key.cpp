@@ -1,6 +1,6 @@
 #include "src/operator/resolve_key.hpp"
 
-#include "src/core/half_done.hpp"
+#include "src/core/recovery_point.hpp"
 
 namespace pawl {
 namespace {

@@ -1,7 +1,6 @@
 #include "src/workers/reconciler.hpp"
 
-#include "src/core/given_up.hpp"
-#include "src/core/scope_kind.hpp"
+#include "src/core/scope.hpp"
 #include "src/reconcile/derived_key.hpp"
 #include "src/reconcile/event.hpp"
 #include "src/workers/failures.hpp"
@@ -95,7 +94,7 @@ Task<void> Reconciler::look() {
 Task<void> Reconciler::look_at_library() {
   const StoreResult<Done> synced = co_await ports_.engine.sync_time();
   if (!synced || !ports_.engine.time().trusted()) co_return;
-  const std::string scopes(library_scopes);
+  const std::string scopes(prefix_of(ScopeKind::library));
   const StoreResult<std::vector<CaseId>> due =
       co_await ports_.cases.undetermined(scopes, *options_.library_route, now(), rows_max);
   if (!due) {
@@ -122,7 +121,9 @@ Task<void> Reconciler::start(Record record, ActiveKeys::Held active) {
 Task<void> Reconciler::work_on(Record record) {
   const bool left = co_await is_left_to_others(record);
   if (left) {
-    co_await postpone(record, now() + poll_dead_every, is_given_up(record));
+    const auto* unknown = std::get_if<Unknown>(&record.state);
+    const bool dead = unknown != nullptr && unknown->dead_lettered;
+    co_await postpone(record, now() + poll_dead_every, dead);
     co_return;
   }
   Inquiry inquiry;
@@ -157,7 +158,8 @@ Task<void> Reconciler::work_on(Record record) {
 
 // A service with the library in it has a source of its own, and asks by itself.
 Task<bool> Reconciler::is_left_to_others(const Record& record) {
-  if (options_.library_route || !is_of_library(record.scope)) co_return false;
+  const bool of_library = kind_of(record.scope) == ScopeKind::library;
+  if (options_.library_route || !of_library) co_return false;
   const StoreResult<std::optional<Case>> found =
       co_await ports_.cases.find(record.scope, record.key);
   if (!found || !*found) co_return false;

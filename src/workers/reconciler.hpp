@@ -102,7 +102,7 @@ class Reconciler {
                        std::string reason);
   Task<void> go_on(const Inquiry& inquiry);
   Task<bool> note(const CaseId& id, CaseChange change);
-  Task<void> postpone(const Record& record, Instant until, bool given_up);
+  Task<void> postpone(const Record& record, Instant until, bool dead);
 
   // Asking: reconciler_asking.cpp.
   Task<bool> settle_by_asking(Inquiry& inquiry);

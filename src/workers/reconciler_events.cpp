@@ -5,7 +5,7 @@
 // way.
 #include <algorithm>
 
-#include "src/core/scope_kind.hpp"
+#include "src/core/scope.hpp"
 #include "src/reconcile/derived_key.hpp"
 #include "src/workers/kept_events.hpp"
 #include "src/workers/reconciler.hpp"
@@ -23,7 +23,7 @@ constexpr Duration again_max = 1h;
 std::string source_in(const Case& about) { return about.source.substr(0, about.source.find(' ')); }
 
 bool is_in_doubt(const Record& record) {
-  return status_of(record) == Status::unknown || released_by_finding(record);
+  return status_of(record) == Status::unknown || resolved_as_not_executed(record);
 }
 
 }  // namespace
@@ -31,7 +31,7 @@ bool is_in_doubt(const Record& record) {
 bool Reconciler::may_speak(const std::string& name, const Record& record, const Case* about) const {
   if (!ports_.sources.speaks_for(name, record.scope)) return false;
   // A service with the library in it says itself whom it asks.
-  if (is_of_library(record.scope)) return about != nullptr && about->source == name;
+  if (kind_of(record.scope) == ScopeKind::library) return about != nullptr && about->source == name;
   const SourceSettings* const named = ports_.sources.source_of(record);
   return named != nullptr && named->name == name;
 }
@@ -177,7 +177,7 @@ Task<Reconciler::ByEvent> Reconciler::settle_by_event(const Record& record, cons
                              "its webhook event " + event.id + " says so";
   const Settled settled = co_await settle(record, id, finding, event.source, reason);
   if (settled == Settled::not_yet) co_return ByEvent::not_yet;
-  if (settled == Settled::by_us && released_by_finding(record)) {
+  if (settled == Settled::by_us && resolved_as_not_executed(record)) {
     ports_.metrics.reconciled("disproved");
     say("error", "key " + log_name(record.scope, record.key) +
                      " had been found not executed, and the webhook event " + event.id +

@@ -1,8 +1,7 @@
 // What is done with a finding, and with an answer that completes nothing.
 #include <algorithm>
 
-#include "src/core/given_up.hpp"
-#include "src/core/scope_kind.hpp"
+#include "src/core/scope.hpp"
 #include "src/reconcile/late.hpp"
 #include "src/workers/reconciler.hpp"
 
@@ -33,7 +32,7 @@ Task<bool> Reconciler::settle_by_late_answer(Inquiry& inquiry) {
   if (!best) co_return false;
   // Nobody can say any more who held an earlier fence. An owner of ours has kept its own answer;
   // what a caller of the key API says under one is no proof that it happened, nor that it did not.
-  if (is_of_key_api(record.scope) && answers[*best].fence != record.fence) {
+  if (kind_of(record.scope) == ScopeKind::key_api && answers[*best].fence != record.fence) {
     inquiry.may_release = false;
     co_return false;
   }
@@ -133,12 +132,12 @@ Task<bool> Reconciler::note(const CaseId& id, CaseChange change) {
 }
 
 // When the pass looks at it again, and what its client is told to wait. The case decides.
-Task<void> Reconciler::postpone(const Record& record, Instant until, bool given_up) {
-  const auto* doubt = std::get_if<Unknown>(&record.state);
-  if (doubt == nullptr) co_return;
+Task<void> Reconciler::postpone(const Record& record, Instant until, bool dead) {
   Record next = record;
-  std::get<Unknown>(next.state).reconcile_after = until;
-  set_given_up(next, given_up);
+  auto* unknown = std::get_if<Unknown>(&next.state);
+  if (unknown == nullptr) co_return;
+  unknown->reconcile_after = until;
+  unknown->dead_lettered = dead;
   Replacement change{std::move(next), guard_of(record), std::nullopt};
   static_cast<void>(co_await ports_.store.replace_one(std::move(change)));
 }

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/core/given_up.hpp"
 #include "src/reconcile/derived_key.hpp"
 #include "src/workers/world_for_tests.hpp"
 
@@ -235,7 +234,7 @@ TEST_F(ReconcilerTest, ItIsADeadLetterWhenItsSourceCannotBeAskedOrAnswersNothing
   poll_often(node);
   EXPECT_EQ(the_case().state, CaseState::dead);
   EXPECT_EQ(source.asked.size(), std::size_t(sources.bank.patience.max_attempts));
-  EXPECT_TRUE(is_given_up(now_stored())) << "its client is told";
+  EXPECT_TRUE(std::get<Unknown>(now_stored().state).dead_lettered) << "its client is told";
   EXPECT_TRUE(log.has("is a dead letter: no answer: reset"));
   EXPECT_EQ(metrics.counts["dead"], 1);
 }

@@ -157,6 +157,22 @@ TEST_P(StoreContract, InstantsSurviveToTheMicrosecond) {
   }
 }
 
+// Facts of the state that have no column of their own, and the states that are without them.
+TEST_P(StoreContract, HowAnUnknownOutcomeEndedSurvives) {
+  for (const bool fact : {false, true}) {
+    Record record = held();
+    record.last_error = "answered: 500";
+    record.state = Unknown{
+        .reconcile_after = now_, .locked_until = now_, .locked_at = now_, .dead_lettered = fact};
+    expect_round_trip(client_, record);
+    record.last_error = fact ? "resolved: not executed" : "not-sent: resolved: not executed";
+    record.state = FailedRetryable{.resolved_not_executed = fact};
+    expect_round_trip(client_, record);
+    record.state = Pending{.not_before = now_, .resolved_not_executed = fact};
+    expect_round_trip(client_, record);
+  }
+}
+
 TEST_P(StoreContract, ThePolicyOfTheAttemptSurvives) {
   Record record = held();
   record.policy = default_policy(Profile::strict, true);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "pawl/types/record.hpp"
+#include "src/core/stored_error.hpp"
 #include "tests/fuzz/input.hpp"
 
 namespace pawl::fuzz {
@@ -95,7 +96,9 @@ inline Record record(Input& input) {
   }
   made.resource_type = input.piece();
   made.resource_id = input.piece();
-  made.last_error = input.piece();
+  read_stored_error(made, std::string(input.piece()));
+  auto* const unknown = std::get_if<Unknown>(&made.state);
+  if (unknown != nullptr && made.attempt % 2 == 0) unknown->dead_lettered = true;
   made.policy = policy(input);
   made.created_at = instant(input);
   return made;

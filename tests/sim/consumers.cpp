@@ -44,7 +44,7 @@ void Consumers::start(Duration during) {
   for (std::size_t i = 0; i < count; ++i) {
     Message message;
     // The caller and the key of a client too, whose scope is another.
-    message.identity = {Scope{std::string(api_prefix) + "ann"}, Key{"key-" + std::to_string(i)}};
+    message.identity = {key_api_scope("ann"), Key{"key-" + std::to_string(i)}};
     message.body = {static_cast<int>(10 + stream_.below(3)), static_cast<int>(stream_.below(3))};
     message.policy = draw_consumer_policy(stream_);
     message.in_steps = stream_.one_in(2);

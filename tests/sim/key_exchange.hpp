@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "src/boundary/key_api.hpp"
+#include "src/core/scope.hpp"
 #include "tests/sim/checker.hpp"
 
 namespace pawl::sim {
@@ -31,9 +32,8 @@ struct KeyExchange {
 inline constexpr std::size_t key_verbs = 5;
 
 // Where a node's caller is outside of the process: keys of their own.
-inline constexpr std::string_view api_prefix = "api:";
 inline bool is_of_key_api(const Identity& identity) {
-  return identity.first.text.starts_with(api_prefix);
+  return kind_of(identity.first) == ScopeKind::key_api;
 }
 
 // The steps of a job, in their order. Past the last one it has been paid, and is not paid again.

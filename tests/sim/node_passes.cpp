@@ -1,6 +1,5 @@
 // What a node does when nobody asks: one round of each of the product's workers, again and again,
 // and two operators.
-#include "src/core/given_up.hpp"
 #include "tests/sim/events.hpp"
 #include "tests/sim/node_workers.hpp"
 #include "tests/sim/outbox.hpp"
@@ -125,7 +124,8 @@ Task<void> Node::operate(Run& run) {
 Task<void> Node::resolve_dead_letters(Run& run) {
   for (const Identity& identity : outside_.checker.keys()) {
     const std::optional<Record> row = outside_.checker.row(identity);
-    if (!row || !is_given_up(*row)) continue;
+    const auto* unknown = row ? std::get_if<Unknown>(&row->state) : nullptr;
+    if (unknown == nullptr || !unknown->dead_lettered) continue;
     const Ledger::Entry* entry =
         outside_.ledger.find(outside_.checker, identity, row->fence, outside_.scheduler.now());
     const bool of_another =

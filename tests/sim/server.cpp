@@ -1,3 +1,4 @@
+#include "src/core/stored_error.hpp"
 #include "tests/mutants/mutant.hpp"
 #include "tests/sim/store.hpp"
 
@@ -75,7 +76,8 @@ void Server::saw(const Record& record) {
     if (const auto* held = std::get_if<InProgress>(&record.state)) {
       line += ", lease for " + in_seconds(held->locked_until - clock()) + " s";
     }
-    if (!record.last_error.empty()) line += " (" + record.last_error + ")";
+    const std::string why = stored_error(record);
+    if (!why.empty()) line += " (" + why + ")";
     history_.add(scheduler_.now(), "store", line);
   }
   if (checker_.row(identity) != record) changed_at_[identity] = scheduler_.now();

@@ -138,10 +138,6 @@ struct Names<ResolveRefusal> {
        {ResolveRefusal::bad_response, "bad-response"}}};
 };
 
-// Resolved as not executed: failed_retryable, or pending again, still under the token and the fence
-// of the owner whose outcome was unknown, which may still settle it.
-bool released_by_finding(const Record& record);
-
 // `author` becomes the owner of a completed record, so that the author recognises its own write. A
 // record found not executed stays its owner's.
 Expected<Record, ResolveRefusal> resolved(const Record& record, const Finding& finding,

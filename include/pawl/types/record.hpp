@@ -54,7 +54,8 @@ struct StoredRequest {
 
 // Accepted durably, not yet claimed.
 struct Pending {
-  Instant not_before{};  // a refused try: when the next one may be made
+  Instant not_before{};                // a refused try: when the next one may be made
+  bool resolved_not_executed = false;  // as in FailedRetryable
   friend bool operator==(const Pending&, const Pending&) = default;
 };
 // An owner executes; it is presumed alive until `locked_until`.
@@ -71,6 +72,9 @@ struct Completed {
 };
 // It is proven, or the upstream has said, that nothing happened: may run again.
 struct FailedRetryable {
+  // Its outcome was unknown, and reconciliation or an operator has found that it was not executed.
+  // A proof of the opposite is still accepted until it is taken over.
+  bool resolved_not_executed = false;
   friend bool operator==(const FailedRetryable&, const FailedRetryable&) = default;
 };
 // It may have happened: only resolve, or the owner's own answer if it still comes, leaves this
@@ -79,6 +83,7 @@ struct Unknown {
   Instant reconcile_after;
   Instant locked_until;  // when the last lease ended: an owner may still be sending a while longer
   Instant locked_at{};   // when the attempt began whose outcome is not known
+  bool dead_lettered = false;  // no source is asked any more: an operator must decide, or an event
   friend bool operator==(const Unknown&, const Unknown&) = default;
 };
 // A tombstone: the key was used and its answer is gone.
@@ -136,6 +141,10 @@ inline Status status_of(const Record& record) { return status_of(record.state); 
 
 // Pending, in_progress or unknown: not finished.
 bool is_open(const Record& record);
+
+// failed_retryable, or pending again, by a reconciliation result: still under the token and the
+// fence of the owner whose outcome was unknown, which may still settle it.
+bool resolved_as_not_executed(const Record& record);
 
 // What must still be true of the row for a write to happen: it was not taken over (fence), not
 // settled (status), and its lease not renewed (locked_until, for in_progress).

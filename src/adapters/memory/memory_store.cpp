@@ -4,7 +4,7 @@
 
 #include "pawl/types/check.hpp"
 #include "pawl/types/outcome.hpp"
-#include "src/core/half_done.hpp"
+#include "src/core/recovery_point.hpp"
 
 namespace pawl::memory {
 namespace {

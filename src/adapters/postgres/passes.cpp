@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "src/adapters/postgres/pass_rows.hpp"
-#include "src/core/half_done.hpp"
+#include "src/core/recovery_point.hpp"
 
 namespace pawl::postgres {
 namespace {

@@ -4,6 +4,7 @@
 #include "src/core/json_writer.hpp"
 #include "src/core/overloaded.hpp"
 #include "src/core/sha256.hpp"
+#include "src/core/stored_error.hpp"
 
 namespace pawl::postgres {
 namespace {
@@ -134,7 +135,7 @@ void append(ArrayBuilder& out, Column column, const Record& record) {
       return response != nullptr ? out.int32(response->schema_version) : out.null();
     case Column::resource_type: return out.text(record.resource_type);
     case Column::resource_id: return out.text(record.resource_id);
-    case Column::last_error: return out.text(record.last_error);
+    case Column::last_error: return out.text(stored_error(record));
     case Column::policy: return out.json(encode(record.policy));
     case Column::created_at: return out.instant(record.created_at);
     case Column::completed_at:
@@ -278,7 +279,7 @@ std::optional<Record> decode_record(const Fields& fields, std::size_t first) {
   }
   record.resource_type = row.text(Column::resource_type);
   record.resource_id = row.text(Column::resource_id);
-  record.last_error = row.text(Column::last_error);
+  read_stored_error(record, row.text(Column::last_error));
   Expected<StoredPolicy, std::string> policy = decode_policy(row.json(Column::policy));
   if (!policy) return std::nullopt;
   record.policy = std::move(*policy);

@@ -1,6 +1,6 @@
 #include "src/adapters/sqlite/reader.hpp"
 
-#include "src/core/half_done.hpp"
+#include "src/core/recovery_point.hpp"
 
 namespace pawl::sqlite {
 namespace {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "src/adapters/sqlite/codec.hpp"
+#include "src/core/stored_error.hpp"
 
 namespace pawl::sqlite {
 namespace {
@@ -128,7 +129,7 @@ Record record_of(const Reading& row) {
     record.request = understood(decode_request(row.view(request, SQLITE_BLOB)));
   record.resource_type = row.text(resource_type);
   record.resource_id = row.text(resource_id);
-  record.last_error = row.text(last_error);
+  read_stored_error(record, row.text(last_error));
   record.policy = policy_of(row);
   record.created_at = row.time(created_at);
   record.expires_at = row.time(expires_at);
@@ -149,6 +150,7 @@ std::optional<Instant> next_look(const Record& record) {
 
 EncodedRow encoded(const Record& record) {
   EncodedRow row;
+  row.last_error = stored_error(record);
   row.policy = encode(record.policy);
   if (record.request) row.request = encode_request(*record.request);
   if (const auto* done = std::get_if<Completed>(&record.state)) {
@@ -159,7 +161,7 @@ EncodedRow encoded(const Record& record) {
 
 std::size_t row_bytes(const Record& record, const EncodedRow& row) {
   std::size_t bytes = 256 + record.scope.text.size() + record.key.text.size() + record.path.size() +
-                      record.last_error.size() + row.policy.size();
+                      row.last_error.size() + row.policy.size();
   if (row.request) bytes += row.request->size();
   if (row.response_headers) bytes += row.response_headers->size();
   if (const auto* done = std::get_if<Completed>(&record.state)) {
@@ -208,7 +210,7 @@ void bind_row(Statement& statement, const Record& record, const EncodedRow& row)
   bind_response(statement, response_code, done ? &done->response : nullptr, row.response_headers);
   statement.bind_text(resource_type, record.resource_type);
   statement.bind_text(resource_id, record.resource_id);
-  statement.bind_text(last_error, record.last_error);
+  statement.bind_text(last_error, row.last_error);
   statement.bind_text(policy, row.policy);
   statement.bind(created_at, micros(record.created_at));
   time_if(completed_at, done != nullptr, done ? done->completed_at : Instant{});

@@ -21,6 +21,7 @@ inline constexpr int row_columns = 26;
 // What has to be made before it can be bound by pointer. Made on the caller's thread: the writer's
 // time is everybody's.
 struct EncodedRow {
+  std::string last_error;
   std::string policy;
   std::optional<std::string> request;
   std::optional<std::string> response_headers;
