@@ -21,9 +21,11 @@
 #include "src/gateway/routes.hpp"
 #include "src/ports/reconciliation_store.hpp"
 
-namespace pawl::gateway {
-
+namespace pawl::observe {
 class Recorder;
+}
+
+namespace pawl::gateway {
 
 // What the threads of one process share.
 struct NodeServices : BoundaryState {
@@ -47,10 +49,10 @@ struct NodeServices : BoundaryState {
   const Routes routes;
   const config::Route key_api;  // of the key API's calls: no request is forwarded by it
   const Callers callers;
-  std::shared_ptr<Orphans> orphans;      // of all threads: whichever sweeps must know
-  Recorder* observer = nullptr;          // where some route is observed
-  ReconciliationStore* cases = nullptr;  // where events of webhooks are kept
-  std::function<void()> news = [] {};    // one was kept: the reconciler may look
+  std::shared_ptr<Orphans> orphans;       // of all threads: whichever sweeps must know
+  observe::Recorder* recorder = nullptr;  // where some route is observed
+  ReconciliationStore* cases = nullptr;   // where events of webhooks are kept
+  std::function<void()> news = [] {};     // one was kept: the reconciler may look
 };
 
 // One per thread, on top of that thread's engine and connections.

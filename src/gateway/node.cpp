@@ -107,7 +107,7 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
       log_(config.log),
       metrics_(route_names(config)),
       shared_(config, metrics_, log_, "pawl-" + os::SystemEntropy().new_owner().text.substr(0, 12)),
-      observer_(config, *store_.observations, metrics_, log_, clock_,
+      recorder_(config.fingerprint_secrets, *store_.observations, metrics_, log_, clock_,
                 !observed_routes(config).empty()),
       count_(config.limits.connections, config.limits.connections_per_address),
       admin_count_(256, 256) {
@@ -118,11 +118,11 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
     ports.on_restoration = [this](const std::optional<StoredRestoration>& now) { obey(now); };
     threads_.push_back(std::make_unique<NodeThread>(config, shared_, std::move(ports)));
   }
-  shared_.observer = &observer_;
+  shared_.recorder = &recorder_;
   shared_.cases = store_.cases.get();
   shared_.news = [&reconciler = threads_.front()->reconciler] { reconciler.wake(); };
   for (const std::string& route : observed_routes(config)) {
-    metrics_.will_observe(route, all_words());
+    metrics_.will_observe(route, observe::all_words());
   }
   shared_.accepted = [&async = threads_.front()->async] { async.wake(); };
   NodeThread& first = *threads_.front();
@@ -261,7 +261,7 @@ void Node::start() {
   if (listener_) accepting_ = loop.spawn(listener_->run());
   working_.push_back(loop.spawn(first.ledger->run()));
   // It writes down what the last requests were, so it ends after them.
-  if (role_ == Role::serve) observing_ = loop.spawn_service(observer_.run(loop.sleepers));
+  if (role_ == Role::serve) observing_ = loop.spawn_service(recorder_.run(loop.sleepers));
   loop.spawn_service(admin_listener_->run());
   for (const auto& thread : threads_) thread->loop.start();
 }
@@ -312,7 +312,7 @@ bool Node::drain() {
   }
   const bool finished = wait_for_all(requests, deadline);
   if (finished && observing_.valid()) {
-    observer_.stop();
+    recorder_.stop();
     observing_.wait_until(std::max(deadline, std::chrono::steady_clock::now() + 1s));
   }
   // Workers first: what they have sent keeps its lease until it is recorded.

@@ -1,4 +1,4 @@
-#include "src/gateway/recorder.hpp"
+#include "src/observe/recorder.hpp"
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
@@ -6,7 +6,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <tuple>
 
-namespace pawl::gateway {
+namespace pawl::observe {
 namespace {
 
 namespace net = boost::asio;
@@ -23,10 +23,10 @@ Instant span_of(Instant at) {
   return Instant(since_epoch - since_epoch % tally_span);
 }
 
-Tally& tally_in(Tallies& tallies, const std::string& scope, const std::string& route,
+Tally& tally_in(Tallies& tallies, const std::string& scope, std::string_view route,
                 PredictedDecision would, Instant at) {
   const std::string word(to_text(would));
-  Tally& tally = tallies[{scope, span_of(at), route, word}];
+  Tally& tally = tallies[{scope, span_of(at), std::string(route), word}];
   tally.scope = scope;
   tally.route = route;
   tally.would = word;
@@ -49,10 +49,10 @@ std::vector<ObservedKey> keys_of(const std::vector<Observation>& batch) {
 
 }  // namespace
 
-Recorder::Recorder(const config::Config& config, ObservationStore& observations,
-                   GatewayMetrics& metrics, RequestLog& log, const Clock& clock, bool watches,
-                   ObserverOptions options)
-    : secrets_(config.fingerprint_secrets),
+Recorder::Recorder(const FingerprintSecrets& secrets, ObservationStore& observations,
+                   GatewayMetrics& metrics, Log& log, const Clock& clock, bool watches,
+                   RecorderOptions options)
+    : secrets_(secrets),
       observations_(observations),
       metrics_(metrics),
       log_(log),
@@ -76,14 +76,14 @@ bool Recorder::saw(ObservedRequest observed) {
   std::shared_ptr<Wakeable> sleeper;
   {
     const std::lock_guard lock(mutex_);
-    const bool fits = sightings_ < options_.sightings_max && bytes <= options_.bytes_max &&
+    const bool fits = requests_ < options_.requests_max && bytes <= options_.bytes_max &&
                       bytes_ <= options_.bytes_max - bytes;
     if (!fits || stopping_) {
-      ++dropped_[observed.route->name];
+      ++dropped_[std::string(observed.route.name)];
       metrics_.observation_dropped();
       return false;
     }
-    ++sightings_;
+    ++requests_;
     bytes_ += bytes;
     if (waiting_.empty()) sleeper = sleeper_.lock();  // else it was woken already
     waiting_.emplace_back(std::move(observed));
@@ -93,7 +93,7 @@ bool Recorder::saw(ObservedRequest observed) {
 }
 
 // Never dropped: there is at most one for each request that was taken, and without it the key
-// would look as if its owner had died.
+// would seem to be one whose owner died.
 void Recorder::ended(ObservedOutcome ending) {
   std::shared_ptr<Wakeable> sleeper;
   {
@@ -107,7 +107,7 @@ void Recorder::ended(ObservedOutcome ending) {
 Task<bool> Recorder::pause(Sleeper& sleeper, Duration duration) {
   const BootTime end = clock_.now() + duration;
   for (;;) {
-    sleeper.rest();  // before the question: whoever stops us from here on wakes us
+    sleeper.rest();  // before the question: a stop from here on wakes it
     if (must_stop()) co_return false;
     const Duration left = end - clock_.now();
     if (left <= Duration{0}) co_return true;
@@ -133,7 +133,7 @@ Task<void> Recorder::run(Sleepers& sleepers) {
     Batch batch = take();
     try {
       if (!batch.empty()) {
-        co_await look_at(batch);
+        co_await examine(batch);
         co_await record(batch, *sleeper);
       }
       batch.clear();
@@ -171,19 +171,19 @@ Recorder::Batch Recorder::take() {
 }
 
 // One request's work at a time: those that are served on this thread go in between.
-Task<void> Recorder::look_at(Batch& batch) {
+Task<void> Recorder::examine(Batch& batch) {
   const net::any_io_executor executor = co_await net::this_coro::executor;
   for (Observation& each : batch) {
     auto* const observed = std::get_if<ObservedRequest>(&each);
     if (observed == nullptr || observed->certain) continue;
-    look_at(*observed);
+    examine(*observed);
     co_await net::post(executor, net::use_awaitable);
   }
 }
 
 // What the guarded path does before it asks the store.
-void Recorder::look_at(ObservedRequest& observed) {
-  const config::RoutePolicy& policy = observed.route->policy;
+void Recorder::examine(ObservedRequest& observed) {
+  const BoundaryPolicy& policy = *observed.route.policy;
   Expected<Fingerprinted, json::Error> made =
       fingerprint(observed.content(), policy.fingerprint, secrets_);
   if (!made) {
@@ -197,8 +197,8 @@ void Recorder::look_at(ObservedRequest& observed) {
       observed.at, policy.near_duplicate_window);
 }
 
-// Until it is recorded, or cannot be. While the store is away the batch is held, and what comes
-// after it waits or is dropped.
+// Until it is recorded, or cannot be. While the store is unavailable the batch is held, and what
+// comes after it waits or is dropped.
 Task<void> Recorder::record(const Batch& batch, Sleeper& sleeper) {
   int to_blame = 0;  // how often the store answered before and after, and took anything but this
   for (int tries = 1;; ++tries) {
@@ -224,7 +224,7 @@ void Recorder::give_back(const Batch& batch) {
   for (const Observation& each : batch) {
     const auto* observed = std::get_if<ObservedRequest>(&each);
     if (observed == nullptr) continue;
-    --sightings_;
+    --requests_;
     bytes_ -= observed->bytes();
   }
 }
@@ -241,10 +241,10 @@ Task<bool> Recorder::try_to_record(const Batch& batch) {
   const ObservationStore::Transition predict = [&](const ObservationStore::Found& found,
                                                    Instant now) {
     const PredictionContext context{.secrets = secrets_, .boot_now = clock_.now(), .now = now};
-    Prediction judgement = transition(batch, keys, found, context);
-    judgement.written.tallies = tallied(batch, judgement.would, dropped, context);
-    would = std::move(judgement.would);
-    return std::move(judgement.written);
+    Prediction prediction = transition(batch, keys, found, context);
+    prediction.written.tallies = tallied(batch, prediction.would, dropped, context);
+    would = std::move(prediction.would);
+    return std::move(prediction.written);
   };
   const StoreResult<Done> applied = co_await observations_.apply(keys, predict);
   note(applied.has_value());
@@ -274,8 +274,7 @@ std::vector<Tally> Recorder::tallied(const Batch& batch,
     const auto* observed = std::get_if<ObservedRequest>(&each);
     if (observed == nullptr) continue;
     const Instant at = context.now - (context.boot_now - observed->at);
-    Tally& tally =
-        tally_in(tallies, named(observed->id.scope), observed->route->name, *verdict, at);
+    Tally& tally = tally_in(tallies, named(observed->id.scope), observed->route.name, *verdict, at);
     const bool doubled =
         observed->near_duplicate &&
         (*verdict == PredictedDecision::created || *verdict == PredictedDecision::near_duplicate);
@@ -304,7 +303,7 @@ void Recorder::count(const Batch& batch, const std::vector<PredictedDecision>& w
   for (const Observation& each : batch) {
     const auto* observed = std::get_if<ObservedRequest>(&each);
     if (observed == nullptr) continue;
-    const std::string& route = observed->route->name;
+    const std::string_view route = observed->route.name;
     metrics_.observed(route, to_text(*verdict));
     const bool doubled =
         observed->near_duplicate &&
@@ -329,19 +328,19 @@ void Recorder::drop(const Batch& batch) {
   for (const Observation& each : batch) {
     const auto* observed = std::get_if<ObservedRequest>(&each);
     if (observed == nullptr) continue;
-    ++dropped_[observed->route->name];
+    ++dropped_[std::string(observed->route.name)];
     metrics_.observation_dropped();
   }
 }
 
 void Recorder::note(bool recorded) {
-  if (!recorded && !in_trouble_) {
+  if (!recorded && !failing_) {
     log_.say("warning", "what observe mode sees cannot be recorded (" + observations_.trouble() +
                             "); requests go on");
-  } else if (recorded && in_trouble_) {
+  } else if (recorded && failing_) {
     log_.say("info", "what observe mode sees is recorded again");
   }
-  in_trouble_ = !recorded;
+  failing_ = !recorded;
 }
 
 Task<void> Recorder::reap() {
@@ -352,4 +351,4 @@ Task<void> Recorder::reap() {
   reap_at_ = clock_.now() + (watches_ ? options_.reap_every : idle_reap_every);
 }
 
-}  // namespace pawl::gateway
+}  // namespace pawl::observe

@@ -1,4 +1,4 @@
-#include "src/gateway/recorder.hpp"
+#include "src/observe/recorder.hpp"
 
 #include <gmock/gmock.h>
 
@@ -8,7 +8,7 @@
 
 #include "src/adapters/os/sleepers.hpp"
 
-namespace pawl::gateway {
+namespace pawl::observe {
 namespace {
 
 using namespace std::chrono_literals;
@@ -99,6 +99,11 @@ class CountingMetrics final : public GatewayMetrics {
   std::atomic<int> near = 0;
 };
 
+class NoLog final : public Log {
+ public:
+  void say(std::string_view /*level*/, std::string_view /*what*/) override {}
+};
+
 class SteadyClock final : public Clock {
  public:
   [[nodiscard]] BootTime now() const override {
@@ -111,13 +116,12 @@ class SteadyClock final : public Clock {
 class ObserverTest : public ::testing::Test {
  protected:
   ObserverTest() {
-    route.name = "payments";
     options.linger = 0ms;
     options.pause = 1ms;
   }
 
   Recorder& start() {
-    observer.emplace(config, observations, metrics, log, clock, true, options);
+    observer.emplace(secrets, observations, metrics, log, clock, true, options);
     boost::asio::co_spawn(context, observer->run(sleepers), [](std::exception_ptr failure) {
       if (failure) std::rethrow_exception(failure);
     });
@@ -135,7 +139,7 @@ class ObserverTest : public ::testing::Test {
 
   ObservedRequest observed(const std::string& digest, const std::string& body = "one") {
     ObservedRequest one;
-    one.route = &route;
+    one.route = {"payments", &policy, 5s};
     one.id = {"caller:a", digest};
     one.owner = Owner{"owner-" + std::to_string(++owners_)};
     one.at = clock.now();
@@ -144,13 +148,13 @@ class ObserverTest : public ::testing::Test {
     return one;
   }
 
-  config::Config config;
-  config::Route route;
+  const FingerprintSecrets secrets;
+  BoundaryPolicy policy;
   FakeObservations observations;
   CountingMetrics metrics;
-  RequestLog log{config::LogFormat::human};
+  NoLog log;
   SteadyClock clock;
-  ObserverOptions options;
+  RecorderOptions options;
   std::optional<Recorder> observer;
   boost::asio::io_context context{1};
   os::AsioSleepers sleepers{context.get_executor()};
@@ -183,7 +187,7 @@ TEST_F(ObserverTest, CountsOnceWhereItIsAskedTwice) {
 }
 
 TEST_F(ObserverTest, AFullQueueDropsAndSaysSoLater) {
-  options.sightings_max = 3;
+  options.requests_max = 3;
   observations.held = true;
   start();
   EXPECT_TRUE(observer->saw(observed("a")));
@@ -273,4 +277,4 @@ TEST_F(ObserverTest, ClearsAwayWhatIsOld) {
 }
 
 }  // namespace
-}  // namespace pawl::gateway
+}  // namespace pawl::observe

@@ -11,22 +11,22 @@
 #include <vector>
 
 #include "src/boundary/near_duplicates.hpp"
-#include "src/gateway/predict.hpp"
-#include "src/gateway/request_log.hpp"
+#include "src/observe/predict.hpp"
 #include "src/ports/clock.hpp"
 #include "src/ports/gateway_metrics.hpp"
+#include "src/ports/log.hpp"
 #include "src/ports/observation_store.hpp"
 #include "src/ports/sleeper.hpp"
 
-namespace pawl::gateway {
+namespace pawl::observe {
 
-struct ObserverOptions {
-  std::size_t sightings_max = 20'000;             // waiting
+struct RecorderOptions {
+  std::size_t requests_max = 20'000;              // waiting
   std::size_t bytes_max = std::size_t{32} << 20;  // of them
   std::size_t batch_max = 256;
   std::size_t callers_max = 1000;  // named in the tallies; the others share one name
   Duration linger = std::chrono::milliseconds(20);  // so that batches are worth their commit
-  Duration pause = std::chrono::milliseconds(500);  // between tries while the store is away
+  Duration pause = std::chrono::milliseconds(500);  // between tries while the store is unavailable
   Duration reap_every = std::chrono::minutes(1);
   Duration tallies_kept = std::chrono::days(30);
   Duration flush_timeout = std::chrono::seconds(5);  // at the end
@@ -34,12 +34,13 @@ struct ObserverOptions {
 
 class Recorder {
  public:
-  static constexpr std::string_view nobody = "unauthenticated";
+  static constexpr std::string_view unauthenticated = "unauthenticated";
   static constexpr std::string_view others = "others";
 
   // `watches`: some route is observed. Otherwise it only clears away what was observed once.
-  Recorder(const config::Config& config, ObservationStore& observations, GatewayMetrics& metrics,
-           RequestLog& log, const Clock& clock, bool watches, ObserverOptions options = {});
+  Recorder(const FingerprintSecrets& secrets, ObservationStore& observations,
+           GatewayMetrics& metrics, Log& log, const Clock& clock, bool watches,
+           RecorderOptions options = {});
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
@@ -53,7 +54,7 @@ class Recorder {
   bool saw(ObservedRequest observed);
   void ended(ObservedOutcome ending);
 
-  [[nodiscard]] const ObserverOptions& options() const { return options_; }
+  [[nodiscard]] const RecorderOptions& options() const { return options_; }
 
  private:
   using Batch = std::vector<Observation>;
@@ -61,8 +62,8 @@ class Recorder {
   // False: it is time to stop, and nothing is left.
   Task<bool> wait_for_work(Sleeper& sleeper);
   Batch take();
-  Task<void> look_at(Batch& batch);
-  void look_at(ObservedRequest& observed);
+  Task<void> examine(Batch& batch);
+  void examine(ObservedRequest& observed);
   Task<void> record(const Batch& batch, Sleeper& sleeper);
   Task<bool> try_to_record(const Batch& batch);
   std::vector<Tally> tallied(const Batch& batch, const std::vector<PredictedDecision>& would,
@@ -81,15 +82,15 @@ class Recorder {
   const FingerprintSecrets& secrets_;
   ObservationStore& observations_;
   GatewayMetrics& metrics_;
-  RequestLog& log_;
+  Log& log_;
   const Clock& clock_;
   const bool watches_;
-  const ObserverOptions options_;
+  const RecorderOptions options_;
 
   std::mutex mutex_;
   std::weak_ptr<Wakeable> sleeper_;               // under mutex_; the job's
   std::deque<Observation> waiting_;               // under mutex_
-  std::size_t sightings_ = 0;                     // under mutex_; those taken included
+  std::size_t requests_ = 0;                      // under mutex_; those taken included
   std::size_t bytes_ = 0;                         // under mutex_; likewise
   std::map<std::string, std::uint64_t> dropped_;  // under mutex_; by route, not yet tallied
   bool stopping_ = false;                         // under mutex_
@@ -97,9 +98,9 @@ class Recorder {
   // The job's own.
   NearDuplicates near_duplicates_;
   std::set<std::string> named_;
-  bool in_trouble_ = false;
+  bool failing_ = false;
   BootTime reap_at_;
   BootTime flush_until_ = BootTime::max();
 };
 
-}  // namespace pawl::gateway
+}  // namespace pawl::observe

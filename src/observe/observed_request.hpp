@@ -3,18 +3,26 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "pawl/types/outcome.hpp"
-#include "src/config/config.hpp"
-#include "src/gateway/predicted_decision.hpp"
+#include "src/core/boundary_policy.hpp"
+#include "src/observe/predicted_decision.hpp"
 #include "src/ports/observation_store.hpp"
 
-namespace pawl::gateway {
+namespace pawl::observe {
 
-// A request as it came. Nothing of it is looked at on the request's own path.
+// What a prediction needs of a request's route. What it points to outlives the request.
+struct ObservedRoute {
+  std::string_view name;
+  const BoundaryPolicy* policy = nullptr;
+  Duration upstream_connect_timeout{0};
+};
+
+// A request as it came. Nothing of it is examined on the request's own path.
 struct ObservedRequest {
-  const config::Route* route = nullptr;
+  ObservedRoute route;
   ObservedKey id;                            // no key: the digest is empty
   std::string key_name;                      // as logs name it; empty: none
   Owner owner;                               // of this request alone
@@ -27,7 +35,7 @@ struct ObservedRequest {
   std::string query;
   std::string content_type;
   std::string body;
-  // Made by the observer.
+  // Made by the recorder.
   Fingerprint fingerprint;
   bool near_duplicate = false;
 
@@ -42,7 +50,7 @@ struct ObservedRequest {
   }
 };
 
-// What the upstream did with a request that was sighted.
+// What the upstream did with a request that was observed.
 struct ObservedOutcome {
   ObservedKey id;
   Owner owner;
@@ -52,4 +60,4 @@ struct ObservedOutcome {
 
 using Observation = std::variant<ObservedRequest, ObservedOutcome>;
 
-}  // namespace pawl::gateway
+}  // namespace pawl::observe

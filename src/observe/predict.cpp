@@ -1,8 +1,8 @@
-#include "src/gateway/predict.hpp"
+#include "src/observe/predict.hpp"
 
 #include "src/core/overloaded.hpp"
 
-namespace pawl::gateway {
+namespace pawl::observe {
 namespace {
 
 // A row, as it was found and as it is by now.
@@ -14,10 +14,11 @@ struct Place {
 
 using Places = std::map<ObservedKey, Place>;
 
-// Nobody renews a lease that is only watched: it lasts as long as its owner could have held it.
-Policy policy_of(const config::RoutePolicy& route) {
-  Policy policy = route;
-  policy.lease += route.upstream_connect_timeout + route.upstream_timeout;
+// The lease of an observed request is not renewed: it lasts as long as its owner could have held
+// it.
+Policy policy_of(const ObservedRoute& route) {
+  Policy policy = *route.policy;
+  policy.lease += route.upstream_connect_timeout + policy.upstream_timeout;
   return policy;
 }
 
@@ -29,8 +30,7 @@ class Predictor {
   PredictedDecision operator()(const ObservedRequest& observed) {
     if (observed.certain) return *observed.certain;
     Place& place = places_.at(observed.id);
-    const config::RoutePolicy& route = observed.route->policy;
-    const Policy policy = policy_of(route);
+    const Policy policy = policy_of(observed.route);
     const Request request = request_of(observed);
     const Attempt attempt{
         .owner = observed.owner, .now = store_time(observed.at), .clock_trusted = true};
@@ -38,7 +38,7 @@ class Predictor {
                                    : Verdict{Execute{}, first_record(request, policy, attempt)};
     const DecisionKind kind = kind_of(verdict.decision);
     const bool refused = observed.near_duplicate && kind == DecisionKind::execute &&
-                         route.near_duplicates == WhenNearDuplicate::refuse;
+                         observed.route.policy->near_duplicates == WhenNearDuplicate::refuse;
     if (refused) return PredictedDecision::near_duplicate;
     if (verdict.next) put(place, std::move(*verdict.next));
     return predicted_for(kind);
@@ -163,8 +163,8 @@ ObservedRow row_of(const Record& record) {
   }
   if (const auto* held = std::get_if<InProgress>(&record.state)) {
     row.locked_until = held->locked_until;
-  } else if (const auto* doubt = std::get_if<Unknown>(&record.state)) {
-    row.locked_until = doubt->locked_until;
+  } else if (const auto* unknown = std::get_if<Unknown>(&record.state)) {
+    row.locked_until = unknown->locked_until;
   } else if (const auto* done = std::get_if<Completed>(&record.state)) {
     row.response_code = done->response.status;
     row.completed_at = done->completed_at;
@@ -181,20 +181,20 @@ Prediction transition(std::span<const Observation> seen, const std::vector<Obser
     place.found = {found[i]->fence, found[i]->status};
     place.record = record_of(*found[i]);
   }
-  Prediction judgement;
-  Predictor judge_one(places, context);
+  Prediction prediction;
+  Predictor predict(places, context);
   for (const Observation& each : seen) {
     if (const auto* observed = std::get_if<ObservedRequest>(&each)) {
-      judgement.would.push_back(judge_one(*observed));
+      prediction.would.push_back(predict(*observed));
     } else {
-      judge_one(std::get<ObservedOutcome>(each));
+      predict(std::get<ObservedOutcome>(each));
     }
   }
   for (const auto& [key, place] : places) {
     if (!place.changed) continue;
-    judgement.written.changes.push_back({row_of(*place.record), place.found});
+    prediction.written.changes.push_back({row_of(*place.record), place.found});
   }
-  return judgement;
+  return prediction;
 }
 
-}  // namespace pawl::gateway
+}  // namespace pawl::observe

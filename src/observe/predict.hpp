@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "src/gateway/observed_request.hpp"
+#include "src/observe/observed_request.hpp"
 
-namespace pawl::gateway {
+namespace pawl::observe {
 
 inline constexpr Duration tally_span = std::chrono::minutes(5);
 
@@ -23,7 +23,7 @@ struct Prediction {
   std::vector<PredictedDecision> would;  // of each request, in order
 };
 
-// `found`: the rows of `keys`, in their order. ObservationStore in the order they came. Pure.
+// `found`: the rows of `keys`, in their order. `seen`: in the order in which they came. Pure.
 Prediction transition(std::span<const Observation> seen, const std::vector<ObservedKey>& keys,
                       const ObservationStore::Found& found, const PredictionContext& context);
 
@@ -31,4 +31,4 @@ Prediction transition(std::span<const Observation> seen, const std::vector<Obser
 std::optional<Record> record_of(const ObservedRow& row);
 ObservedRow row_of(const Record& record);
 
-}  // namespace pawl::gateway
+}  // namespace pawl::observe

@@ -1,4 +1,4 @@
-#include "src/gateway/observe_report.hpp"
+#include "src/observe/report.hpp"
 
 #include <array>
 #include <cstdio>
@@ -6,9 +6,9 @@
 
 #include "src/core/json_writer.hpp"
 #include "src/core/printable.hpp"
-#include "src/gateway/predicted_decision.hpp"
+#include "src/observe/predicted_decision.hpp"
 
-namespace pawl::gateway {
+namespace pawl::observe {
 namespace {
 
 using Number = std::uint64_t;
@@ -302,4 +302,4 @@ std::string report_json(const ObservationStore::Summary& summary) {
   return printable_json(report.done() + "\n");
 }
 
-}  // namespace pawl::gateway
+}  // namespace pawl::observe

@@ -5,11 +5,11 @@
 
 #include "src/ports/observation_store.hpp"
 
-namespace pawl::gateway {
+namespace pawl::observe {
 
 // At most 80 columns wide, except for names that are longer.
 std::string report_text(const ObservationStore::Summary& summary);
 // One JSON object, with exact numbers.
 std::string report_json(const ObservationStore::Summary& summary);
 
-}  // namespace pawl::gateway
+}  // namespace pawl::observe

@@ -1,4 +1,4 @@
-#include "src/gateway/observe_report.hpp"
+#include "src/observe/report.hpp"
 
 #include <gmock/gmock.h>
 
@@ -6,7 +6,7 @@
 
 #include "pawl/types/json.hpp"
 
-namespace pawl::gateway {
+namespace pawl::observe {
 namespace {
 
 using namespace std::chrono_literals;
@@ -98,4 +98,4 @@ TEST(ObserveReport, OfNothingSaysSo) {
 }
 
 }  // namespace
-}  // namespace pawl::gateway
+}  // namespace pawl::observe

@@ -1,24 +1,23 @@
-#include "src/gateway/predict.hpp"
+#include "src/observe/predict.hpp"
 
 #include <gtest/gtest.h>
 
-namespace pawl::gateway {
+namespace pawl::observe {
 namespace {
 
 using namespace std::chrono_literals;
 
+constexpr Duration connect_timeout = 5s;
 constexpr Instant store_now{std::chrono::hours(500'000)};
 constexpr BootTime boot_now{std::chrono::hours(7)};
 const ObservedKey key{"caller:a", "digest-of-a-key"};
 
-// A store of one row that grows with every judgement.
+// A store of one row that grows with every prediction.
 class World {
  public:
-  World() { route.name = "payments"; }
-
   ObservedRequest observed(const std::string& body, BootTime at = boot_now) {
     ObservedRequest one;
-    one.route = &route;
+    one.route = {"payments", &policy, connect_timeout};
     one.id = key;
     one.owner = Owner{"owner-" + std::to_string(++owners_)};
     one.at = at;
@@ -43,8 +42,8 @@ class World {
   std::vector<PredictedDecision> see(std::vector<Observation> seen) {
     const FingerprintSecrets none;
     const PredictionContext context{.secrets = none, .boot_now = boot_now, .now = store_now};
-    const Prediction judgement = transition(seen, {key}, {row}, context);
-    for (const ObservedChange& change : judgement.written.changes) {
+    const Prediction prediction = transition(seen, {key}, {row}, context);
+    for (const ObservedChange& change : prediction.written.changes) {
       EXPECT_EQ(change.expected.has_value(), row.has_value());
       if (row && change.expected) {
         EXPECT_EQ(change.expected->fence, row->fence);
@@ -52,10 +51,10 @@ class World {
       }
       row = change.next;
     }
-    return judgement.would;
+    return prediction.would;
   }
 
-  config::Route route;
+  BoundaryPolicy policy;
   std::optional<ObservedRow> row;
 
  private:
@@ -102,7 +101,7 @@ TEST(Prediction, SettlesByTheRoutesPolicy) {
       {Lost{}, OnServerError::retry, PredictedDecision::unknown}};
   for (const Case& each : cases) {
     World world;
-    world.route.policy.on_server_error = each.on_server_error;
+    world.policy.on_server_error = each.on_server_error;
     const ObservedRequest first = world.observed("one");
     EXPECT_EQ(world.see({first, World::ending(first, each.outcome), world.observed("one")}),
               (Seen{PredictedDecision::created, each.next}));
@@ -121,8 +120,8 @@ TEST(Prediction, OnlyTheOneThatWouldHaveExecutedSettles) {
 
 TEST(Prediction, AnOwnerIsPresumedAliveForAsLongAsItCouldHaveHeldTheKey) {
   World world;
-  const config::RoutePolicy& policy = world.route.policy;
-  const Duration held = policy.lease + policy.upstream_connect_timeout + policy.upstream_timeout;
+  const BoundaryPolicy& policy = world.policy;
+  const Duration held = policy.lease + connect_timeout + policy.upstream_timeout;
   world.see({world.observed("one", boot_now - held + 1s)});
   EXPECT_EQ(world.see({world.observed("one")}), Seen{PredictedDecision::in_progress});
   World later;
@@ -134,13 +133,13 @@ TEST(Prediction, AnOwnerIsPresumedAliveForAsLongAsItCouldHaveHeldTheKey) {
 TEST(Prediction, PastRetentionAKeyIsNewOrGone) {
   for (const WhenExpired expired : {WhenExpired::remove, WhenExpired::tombstone}) {
     World world;
-    world.route.policy.expired = expired;
-    const BootTime then = boot_now - world.route.policy.retention - 1s;
+    world.policy.expired = expired;
+    const BootTime then = boot_now - world.policy.retention - 1s;
     const ObservedRequest first = world.observed("one", then);
     world.see({first, World::ending(first, World::answer(201), then)});
     const bool kept = expired == WhenExpired::tombstone;
     EXPECT_EQ(world.row->reap_after - world.row->expires_at,
-              kept ? world.route.policy.tombstone_for : Duration{0});
+              kept ? world.policy.tombstone_for : Duration{0});
     EXPECT_EQ(world.see({world.observed("two")}),
               Seen{kept ? PredictedDecision::expired : PredictedDecision::created});
   }
@@ -161,10 +160,10 @@ TEST(Prediction, ANearDuplicateIsRefusedWhereTheRouteSaysSoAndLeavesNothing) {
   World world;
   ObservedRequest twin = world.observed("one");
   twin.near_duplicate = true;
-  world.route.policy.near_duplicates = WhenNearDuplicate::refuse;
+  world.policy.near_duplicates = WhenNearDuplicate::refuse;
   EXPECT_EQ(world.see({twin}), Seen{PredictedDecision::near_duplicate});
   EXPECT_FALSE(world.row);
-  world.route.policy.near_duplicates = WhenNearDuplicate::report;
+  world.policy.near_duplicates = WhenNearDuplicate::report;
   EXPECT_EQ(world.see({twin}), Seen{PredictedDecision::created});
 }
 
@@ -194,4 +193,4 @@ TEST(Prediction, ARowThatCannotBeReadIsWrittenAnew) {
 }
 
 }  // namespace
-}  // namespace pawl::gateway
+}  // namespace pawl::observe
