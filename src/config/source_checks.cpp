@@ -1,11 +1,30 @@
-#include "src/config/source_asking.hpp"
-
+// What must agree between a [[source]] and the tables that name it.
 #include <algorithm>
 
-#include "src/config/values.hpp"
+#include "src/config/caller.hpp"
+#include "src/config/sources.hpp"
+#include "src/core/nearest.hpp"
 
 namespace pawl::config {
 namespace {
+
+// Two tenants may choose one key: a source that is asked by it alone tells one of the other's
+// payment.
+void check_tells_apart(const Node& list, const Config& config, Diagnostics& findings) {
+  if (!tells_apart(config.caller) || list.kind != Kind::array) return;
+  for (std::size_t i = 0; i < std::min(list.items.size(), config.sources.size()); ++i) {
+    const reconcile::Template& target = config.sources[i].target;
+    const Node* const node = list.items[i].find("url");
+    const bool apart =
+        reconcile::mentions(target, "scope") || reconcile::mentions(target, "derived_key");
+    if (node == nullptr || apart || !reconcile::mentions(target, "key")) continue;
+    complain({"url", *node},
+             "it asks by {key} alone, and two callers may choose the same key: one would be given "
+             "what the other has paid for. Where the source knows them apart add {scope}, or ask "
+             "by {derived_key} on routes with forward_key = \"derived\"",
+             findings);
+  }
+}
 
 bool mentions(const Source& source, std::string_view name) {
   return reconcile::mentions(source.target, name);
@@ -66,6 +85,29 @@ const std::vector<Node>* tables_of(const Node& document, std::string_view name, 
 }
 
 }  // namespace
+
+void check_sources(const Node& document, const Config& config, Diagnostics& findings) {
+  if (const Node* list = document.find("source")) check_tells_apart(*list, config, findings);
+  std::vector<std::string_view> names;
+  for (const Source& source : config.sources) names.push_back(source.name);
+  const auto check = [&](const Node* table) {
+    const Node* const node = table == nullptr ? nullptr : table->find("reconcile");
+    if (node == nullptr || node->kind != Kind::string || node->text.empty()) return;
+    if (std::ranges::find(names, node->text) != names.end()) return;
+    const std::string_view near = nearest(node->text, names);
+    complain({"reconcile", *node},
+             "no [[source]] has that name" +
+                 (near.empty() ? std::string() : "; did you mean " + quote(near) + "?"),
+             findings);
+  };
+  check(document.find("policy"));
+  check(document.find("key_api"));
+  for (const char* list : {"route", "destination"}) {
+    const Node* const tables = document.find(list);
+    if (tables == nullptr || tables->kind != Kind::array) continue;
+    for (const Node& table : tables->items) check(&table);
+  }
+}
 
 void check_asked_keys(const Node& document, const Config& config, Diagnostics& findings) {
   if (const Node* table = document.find("policy"); table != nullptr && table->kind == Kind::table) {
