@@ -7,6 +7,7 @@
 
 #include "src/config/serving.hpp"
 #include "src/engine/orphans.hpp"
+#include "src/gateway/http_ledger.hpp"
 #include "src/node/run_here.hpp"
 
 namespace pawl::gateway {
@@ -128,9 +129,12 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
   NodeThread& first = *threads_.front();
   open_outbox();
   const auto open_workspace = [] { return open_ledger_workspace({}); };
-  first.ledger =
-      std::make_unique<LedgerJob>(config, *store_.ledger, open_workspace, first.loop.deadlines,
-                                  first.loop.sleepers, metrics_, log_);
+  const auto open_pages = [&config, &first](const std::string& source) {
+    return std::make_unique<HttpLedger>(*source_named(config, source), first.loop.deadlines);
+  };
+  first.ledger = std::make_unique<workers::LedgerJob>(
+      ledgers_of(config), workers::LedgerJobPorts{*store_.ledger, first.loop.sleepers, metrics_,
+                                                  log_, open_workspace, open_pages});
   listen();
   AdminSources sources;
   sources.not_ready = [this] { return not_ready(); };
@@ -365,7 +369,7 @@ std::vector<NotReady> Node::not_ready() const {
   }
   const StoreTime& time = threads_.front()->engine.time();  // the admin's own thread
   if (!time.known()) reasons.push_back({"store: its time is not known yet"});
-  if (!time.trusted()) reasons.push_back({"clock: " + clock_trouble(time)});
+  if (!time.trusted()) reasons.push_back({"clock: " + workers::clock_trouble(time)});
   return reasons;
 }
 

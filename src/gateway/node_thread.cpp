@@ -1,13 +1,11 @@
 #include "src/gateway/node_thread.hpp"
 
+#include "src/gateway/question.hpp"
+
 namespace pawl::gateway {
 namespace {
 
 using namespace std::chrono_literals;
-
-http::UpstreamAddress address_of(const config::UpstreamUrl& url) {
-  return {url.host, url.port, url.tls};
-}
 
 http::SessionLimits limits_of(const config::Limits& limits, MemoryBudget& memory) {
   http::SessionLimits session;
@@ -59,7 +57,7 @@ workers::MaintenanceOptions NodeThread::maintenance_options(const config::Config
   options.on_restoration = std::move(ports.on_restoration);
   if (ports.upkeep == nullptr) return options;
   options.on_clock = [this](const StoreTime& time) {
-    const std::optional<ClockNotice> notice = clock_watch_.look_at(time);
+    const std::optional<workers::ClockNotice> notice = clock_watch_.changed(time);
     if (notice) log_.say(notice->level, notice->text);
   };
   return options;

@@ -1,6 +1,6 @@
-#include "src/gateway/clock_watch.hpp"
+#include "src/workers/clock_watch.hpp"
 
-namespace pawl::gateway {
+namespace pawl::workers {
 
 std::string clock_trouble(const StoreTime& time) {
   if (time.trusted()) return {};
@@ -15,7 +15,7 @@ std::string clock_trouble(const StoreTime& time) {
   return text + " or have run side by side for 5 minutes";
 }
 
-std::optional<ClockNotice> ClockWatch::look_at(const StoreTime& time) {
+std::optional<ClockNotice> ClockWatch::changed(const StoreTime& time) {
   std::string trouble = clock_trouble(time);
   if (trouble == said_) return std::nullopt;
   said_ = std::move(trouble);
@@ -23,4 +23,4 @@ std::optional<ClockNotice> ClockWatch::look_at(const StoreTime& time) {
   return ClockNotice{"warning", said_};
 }
 
-}  // namespace pawl::gateway
+}  // namespace pawl::workers

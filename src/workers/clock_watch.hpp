@@ -6,7 +6,7 @@
 
 #include "src/core/store_time.hpp"
 
-namespace pawl::gateway {
+namespace pawl::workers {
 
 // Empty while it can.
 std::string clock_trouble(const StoreTime& time);
@@ -19,10 +19,10 @@ struct ClockNotice {
 // Says each change once: that the clocks moved apart, that only a restart helps, that it is over.
 class ClockWatch {
  public:
-  std::optional<ClockNotice> look_at(const StoreTime& time);
+  std::optional<ClockNotice> changed(const StoreTime& time);
 
  private:
   std::string said_;
 };
 
-}  // namespace pawl::gateway
+}  // namespace pawl::workers

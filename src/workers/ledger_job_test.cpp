@@ -1,19 +1,18 @@
-#include "src/gateway/ledger_job.hpp"
+#include "src/workers/ledger_job.hpp"
 
 #include <gtest/gtest.h>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
-#include "src/adapters/os/sleepers.hpp"
-#include "src/adapters/os/system_clock.hpp"
+#include "src/workers/world_for_tests.hpp"
 
-namespace pawl::gateway {
+namespace pawl::workers {
 namespace {
 
 using namespace std::chrono_literals;
 
-// Has no records; remembers what it was told.
+// Has no records; remembers what was noted.
 class FakeLedger final : public LedgerStore {
  public:
   Task<StoreResult<LedgerPage>> page(LedgerQuery) override {
@@ -34,7 +33,7 @@ class FakeLedger final : public LedgerStore {
     on_shown();
     co_return std::vector<Comparison>{};
   }
-  [[nodiscard]] std::string trouble() const override { return "away"; }
+  [[nodiscard]] std::string trouble() const override { return "unavailable"; }
 
   bool is_due = true;
 
@@ -47,23 +46,16 @@ class FakeLedger final : public LedgerStore {
 class LedgerJobTest : public ::testing::Test {
  protected:
   LedgerJobTest() {
-    config::Source source;
-    source.name = "provider";
-    source.ledger.emplace();
-    source.ledger->every = 1h;
-    config.sources.push_back(source);
+    ledger.source = "provider";
+    ledger.every = 1h;
   }
 
   LedgerJob make() {
-    return {config,
-            ledger,
-            []() -> Expected<std::unique_ptr<LedgerWorkspace>, std::string> {
-              return Unexpected{std::string("no room")};
-            },
-            deadlines,
-            sleepers,
-            metrics,
-            log};
+    const auto no_workspace = []() -> Expected<std::unique_ptr<LedgerWorkspace>, std::string> {
+      return Unexpected{std::string("no room")};
+    };
+    const auto no_pages = [](const std::string&) { return std::unique_ptr<LedgerPages>(); };
+    return {{ledger}, {store, sleepers, metrics, log, no_workspace, no_pages}};
   }
   void run(LedgerJob& job) {
     boost::asio::co_spawn(context, job.run(), [](std::exception_ptr failure) {
@@ -73,48 +65,46 @@ class LedgerJobTest : public ::testing::Test {
   }
 
   boost::asio::io_context context{1};
-  os::SystemClock clock;
-  http::Deadlines deadlines{clock};
   os::AsioSleepers sleepers{context.get_executor()};
-  config::Config config;
-  FakeLedger ledger;
+  LedgerSettings ledger;
+  FakeLedger store;
   NoGatewayMetrics metrics;
-  RequestLog log{config::LogFormat::human};
+  Lines log;
 };
 
 TEST_F(LedgerJobTest, WhatCannotBeComparedIsNotedAndTriedAgainSoon) {
   LedgerJob job = make();
-  ledger.on_shown = [&] { job.stop(); };
+  store.on_shown = [&] { job.stop(); };
   run(job);
-  ASSERT_EQ(ledger.noted.size(), 1U);
-  EXPECT_EQ(ledger.noted[0].source, "provider");
-  EXPECT_EQ(ledger.noted[0].result, "");
-  EXPECT_EQ(ledger.noted[0].trouble, "no room");
-  EXPECT_EQ(ledger.pauses[0], Duration(5min));
+  ASSERT_EQ(store.noted.size(), 1U);
+  EXPECT_EQ(store.noted[0].source, "provider");
+  EXPECT_EQ(store.noted[0].result, "");
+  EXPECT_EQ(store.noted[0].trouble, "no room");
+  EXPECT_EQ(store.pauses[0], Duration(5min));
 }
 
 TEST_F(LedgerJobTest, LeavesToOthersWhatIsNotDue) {
-  ledger.is_due = false;
+  store.is_due = false;
   LedgerJob job = make();
-  ledger.on_shown = [&] { job.stop(); };
+  store.on_shown = [&] { job.stop(); };
   run(job);
-  EXPECT_EQ(ledger.taken.size(), 1U);
-  EXPECT_TRUE(ledger.noted.empty());
+  EXPECT_EQ(store.taken.size(), 1U);
+  EXPECT_TRUE(store.noted.empty());
 }
 
 TEST_F(LedgerJobTest, DoesNothingOnceItWasStopped) {
   LedgerJob job = make();
   job.stop();
   run(job);
-  EXPECT_TRUE(ledger.taken.empty());
+  EXPECT_TRUE(store.taken.empty());
 }
 
 TEST_F(LedgerJobTest, DoesNothingWhereNothingIsScheduled) {
-  config.sources[0].ledger->every = Duration{0};
+  ledger.every = Duration{0};
   LedgerJob job = make();
   run(job);
-  EXPECT_TRUE(ledger.taken.empty());
+  EXPECT_TRUE(store.taken.empty());
 }
 
 }  // namespace
-}  // namespace pawl::gateway
+}  // namespace pawl::workers

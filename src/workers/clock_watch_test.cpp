@@ -1,8 +1,8 @@
-#include "src/gateway/clock_watch.hpp"
+#include "src/workers/clock_watch.hpp"
 
 #include <gmock/gmock.h>
 
-namespace pawl::gateway {
+namespace pawl::workers {
 namespace {
 
 using namespace std::chrono_literals;
@@ -17,7 +17,7 @@ class ClockWatchTest : public ::testing::Test {
   std::optional<ClockNotice> tell(Duration ahead) {
     boot_ += 1s;
     time_.observe(Instant(1000h) + boot_.time_since_epoch() + ahead, boot_, boot_);
-    return watch_.look_at(time_);
+    return watch_.changed(time_);
   }
 
   BootTime boot_{};
@@ -47,4 +47,4 @@ TEST_F(ClockWatchTest, SaysWhenOnlyARestartHelps) {
 }
 
 }  // namespace
-}  // namespace pawl::gateway
+}  // namespace pawl::workers
