@@ -4,6 +4,7 @@
 #include <charconv>
 #include <map>
 
+#include "src/core/encoding.hpp"
 #include "src/core/sha256.hpp"
 
 namespace pawl::config {
@@ -175,7 +176,23 @@ std::optional<Config> routes_among(const Facts& facts) {
   return config;
 }
 
+// '|' parts a caller from a route, so it stands for nothing else. What a header cannot carry as it
+// is goes as %XX: a service gets its scope in one (Pawl-Scope).
+std::string escaped(std::string_view text) {
+  return percent_encoded(text, [](char c) { return c > ' ' && c <= '~' && c != '%' && c != '|'; });
+}
+
 }  // namespace
+
+Scope scope_of(std::string_view caller, const Route& route) {
+  std::string text = "caller:" + escaped(caller);
+  if (route.policy.key_scope == KeyScope::caller_route) {
+    text += "|route:" + escaped(route.name);
+  }
+  return Scope{std::move(text)};
+}
+
+Scope api_scope_of(std::string_view caller) { return Scope{"api:" + escaped(caller)}; }
 
 std::string scope_rule(const Config& config) {
   const Caller& caller = config.caller;

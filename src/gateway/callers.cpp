@@ -15,12 +15,6 @@ constexpr std::string_view bearer = "Bearer ";
 constexpr std::array<std::string_view, 6> usual_credentials{
     "Authorization", "Cookie", "X-Api-Key", "Api-Key", "X-Auth-Token", "Proxy-Authorization"};
 
-// '|' parts a caller from a route, so it stands for nothing else. What a header cannot carry as it
-// is goes as %XX: a service gets its scope in one (Pawl-Scope).
-std::string escaped(std::string_view text) {
-  return percent_encoded(text, [](char c) { return c > ' ' && c <= '~' && c != '%' && c != '|'; });
-}
-
 }  // namespace
 
 Callers::Callers(const config::Caller& config)
@@ -50,15 +44,5 @@ std::string credentials_of(std::string_view client, const Scope& scope, const Ke
   all.append(":").append(key.text).append(client);
   return hex(sha256(all));
 }
-
-Scope scope_of(std::string_view caller, const config::Route& route) {
-  std::string text = "caller:" + escaped(caller);
-  if (route.policy.key_scope == config::KeyScope::caller_route) {
-    text += "|route:" + escaped(route.name);
-  }
-  return Scope{std::move(text)};
-}
-
-Scope api_scope_of(std::string_view caller) { return Scope{"api:" + escaped(caller)}; }
 
 }  // namespace pawl::gateway

@@ -44,12 +44,4 @@ class Callers {
 // one client's records by.
 std::string credentials_of(std::string_view client, const Scope& scope, const Key& key);
 
-// The scope id: the caller, and the route's name where the policy binds keys to it. Two different
-// pairs never make the same text, and it is visible ASCII whatever they are made of.
-Scope scope_of(std::string_view caller, const config::Route& route);
-
-// The scope of the caller's keys in the key API: never that of a proxied request, whatever callers
-// and routes are called.
-Scope api_scope_of(std::string_view caller);
-
 }  // namespace pawl::gateway

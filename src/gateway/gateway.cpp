@@ -146,7 +146,7 @@ std::optional<ProblemDetails> Gateway::check_message(const ClientContext& contex
 Task<void> Gateway::handle(http::ClientRequest& request) {
   const http::RequestHead& head = request.head;
   const bool is_key_call = key_call_in(head.method, head.path).has_value();
-  const RouteMatch match = shared_.routes.find(head.method, head.path);
+  const config::RouteMatch match = shared_.routes.find(head.method, head.path);
   ClientContext context(request, is_key_call ? shared_.key_api : match.route, clock_.now(),
                         shared_);
   context.line.client = request.client;

@@ -15,10 +15,10 @@
 #include "src/boundary/boundary.hpp"
 #include "src/boundary/key_api.hpp"
 #include "src/config/config.hpp"
+#include "src/config/route_table.hpp"
 #include "src/engine/engine.hpp"
 #include "src/gateway/callers.hpp"
 #include "src/gateway/request_log.hpp"
-#include "src/gateway/routes.hpp"
 #include "src/ports/reconciliation_store.hpp"
 
 namespace pawl::observe {
@@ -39,14 +39,14 @@ struct NodeServices : BoundaryState {
         log(lines),
         pseudonym(std::move(name)),
         routes(settings),
-        key_api(key_api_route(settings)),
+        key_api(config::key_api_route(settings)),
         callers(settings.caller) {}
 
   const config::Config& config;
   GatewayMetrics& metrics;
   RequestLog& log;
   const std::string pseudonym;  // in Via: tells our own requests when they come back
-  const Routes routes;
+  const config::Routes routes;
   const config::Route key_api;  // of the key API's calls: no request is forwarded by it
   const Callers callers;
   std::shared_ptr<Orphans> orphans;       // of all threads: whichever sweeps must know

@@ -5,6 +5,7 @@
 
 #include "src/adapters/http/forwarding.hpp"
 #include "src/adapters/http/syntax.hpp"
+#include "src/config/scope_rule.hpp"
 #include "src/core/encoding.hpp"
 #include "src/core/sha256.hpp"
 #include "src/gateway/answer_options.hpp"
@@ -149,7 +150,7 @@ std::optional<ProblemDetails> Gateway::identify(ClientContext& context) {
   const http::Fields& fields = context.request.head.fields;
   const Expected<std::string, ProblemDetails> caller = caller_of(context);
   if (!caller) return caller.error();
-  context.scope = scope_of(*caller, context.route);
+  context.scope = config::scope_of(*caller, context.route);
 
   const std::optional<std::string_view> line = http::find(fields, "Idempotency-Key");
   const std::array<std::string_view, 1> lines{line.value_or("")};

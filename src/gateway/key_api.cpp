@@ -4,6 +4,7 @@
 
 #include "src/adapters/http/head.hpp"
 #include "src/adapters/http/syntax.hpp"
+#include "src/config/scope_rule.hpp"
 #include "src/core/body_coding.hpp"
 #include "src/core/documents.hpp"
 #include "src/gateway/client_context.hpp"
@@ -57,7 +58,7 @@ std::optional<Response> Gateway::refuse_caller(const std::string& caller) const 
 std::optional<ProblemDetails> Gateway::identify_call(ClientContext& context,
                                                      const std::string& caller,
                                                      std::string_view escaped_key) {
-  context.scope = api_scope_of(caller);
+  context.scope = config::api_scope_of(caller);
   const KeyRules& rules = context.policy.key_rules;
   Expected<Key, KeyRefusal> key = checked_key(unescaped(escaped_key), rules);
   if (!key) return ProblemDetails{Problem::key_invalid, explain(key.error(), rules), {}, {}};

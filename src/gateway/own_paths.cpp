@@ -1,6 +1,7 @@
 // What the gateway itself answers on the public listener: everything below /_pawl/.
 #include <algorithm>
 
+#include "src/config/scope_rule.hpp"
 #include "src/core/half_done.hpp"
 #include "src/gateway/client_context.hpp"
 #include "src/gateway/key_path.hpp"
@@ -77,7 +78,7 @@ Task<Response> Gateway::key_state(ClientContext& context, std::string_view escap
   const config::Route* route = &shared_.routes.fallback();
   if (route_name) route = shared_.routes.named(*route_name);
   if (route == nullptr) co_return plain_problem(404, "No such route");
-  Scope scope = scope_of(*caller, *route);
+  Scope scope = config::scope_of(*caller, *route);
   std::optional<double> per_second = shared_.routes.lookups_per_second(*route);
   const std::optional<std::string> api = query_value(head.query, "api");
   if (api && *api != "true") {
@@ -86,7 +87,7 @@ Task<Response> Gateway::key_state(ClientContext& context, std::string_view escap
   }
   if (api) {
     if (std::optional<Response> refusal = refuse_caller(*caller)) co_return std::move(*refusal);
-    scope = api_scope_of(*caller);
+    scope = config::api_scope_of(*caller);
     per_second = shared_.key_api.policy.lookups_per_second;
   }
   const Key key{unescaped(escaped_key)};

@@ -4,10 +4,10 @@
 
 #include <string>
 
-#include "src/gateway/routes.hpp"
+#include "src/config/route_table.hpp"
 
 namespace pawl::gateway {
 
-std::string policy_document(const config::Config& config, const Routes& routes);
+std::string policy_document(const config::Config& config, const config::Routes& routes);
 
 }  // namespace pawl::gateway

@@ -1,13 +1,13 @@
-#include "src/gateway/scope_agreement.hpp"
+#include "src/operator/scope_agreement.hpp"
 
 #include <chrono>
 #include <optional>
 #include <vector>
 
 #include "src/config/scope_rule.hpp"
-#include "src/gateway/moved_keys.hpp"
+#include "src/operator/moved_keys.hpp"
 
-namespace pawl::gateway {
+namespace pawl {
 namespace {
 
 constexpr int tries_max = 20;  // of nodes that start at once, one gets through each time
@@ -113,4 +113,4 @@ Task<Expected<Done, std::string>> agree_on_scopes(const config::Config& config, 
   co_return Unexpected{std::string("other nodes keep changing how scopes are made")};
 }
 
-}  // namespace pawl::gateway
+}  // namespace pawl

@@ -8,11 +8,11 @@
 #include "src/ports/store.hpp"
 #include "src/ports/upkeep.hpp"
 
-namespace pawl::gateway {
+namespace pawl {
 
 // Refuses scopes that would make live keys new, unless that was accepted; then records how they are
 // made. Any number of nodes may do so at once.
 Task<Expected<Done, std::string>> agree_on_scopes(const config::Config& config, Store& store,
                                                   Upkeep& upkeep, bool accepted);
 
-}  // namespace pawl::gateway
+}  // namespace pawl

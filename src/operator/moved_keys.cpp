@@ -1,11 +1,10 @@
-#include "src/gateway/moved_keys.hpp"
+#include "src/operator/moved_keys.hpp"
 
 #include <algorithm>
 
 #include "src/config/scope_rule.hpp"
-#include "src/gateway/callers.hpp"
 
-namespace pawl::gateway {
+namespace pawl {
 namespace {
 
 bool binds_to_routes(const config::Config& config) {
@@ -17,8 +16,8 @@ bool binds_to_routes(const config::Config& config) {
 
 // What stands behind the caller in the scope of a route's requests.
 std::string suffix_of(const config::Route& route) {
-  static const std::size_t caller_bytes = scope_of("c", config::Route{}).text.size();
-  return scope_of("c", route).text.substr(caller_bytes);
+  static const std::size_t caller_bytes = config::scope_of("c", config::Route{}).text.size();
+  return config::scope_of("c", route).text.substr(caller_bytes);
 }
 
 std::string in_words(std::string_view suffix) {
@@ -48,4 +47,4 @@ std::optional<std::string> MovedKeys::lost(std::string_view scope, std::string_v
          in_words(suffix) + " and would now be bound to " + in_words(next);
 }
 
-}  // namespace pawl::gateway
+}  // namespace pawl

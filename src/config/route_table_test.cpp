@@ -1,14 +1,14 @@
-#include "src/gateway/routes.hpp"
+#include "src/config/route_table.hpp"
 
 #include <gtest/gtest.h>
 
 #include "src/config/read_for_tests.hpp"
 
-namespace pawl::gateway {
+namespace pawl::config {
 namespace {
 
 TEST(LookupLimit, IsTheStrictestOfTheRoutesThatShareTheScope) {
-  const config::Config config = config::good(R"(
+  const Config config = good(R"(
 [policy]
 lookups_per_second = 50
 [[route]]
@@ -44,4 +44,4 @@ TEST(PlainPath, UndoesOnlyWholeEscapesOfUnreservedCharacters) {
 }
 
 }  // namespace
-}  // namespace pawl::gateway
+}  // namespace pawl::config

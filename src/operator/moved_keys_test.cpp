@@ -1,10 +1,10 @@
-#include "src/gateway/moved_keys.hpp"
+#include "src/operator/moved_keys.hpp"
 
 #include <gtest/gtest.h>
 
 #include "src/config/scope_rule.hpp"
 
-namespace pawl::gateway {
+namespace pawl {
 namespace {
 
 using config::Config;
@@ -73,4 +73,4 @@ TEST(MovedKeys, AnOlderVersionsRuleDoesNotSayWhatItsRoutesTook) {
 }
 
 }  // namespace
-}  // namespace pawl::gateway
+}  // namespace pawl

@@ -1,4 +1,4 @@
-#include "src/gateway/scope_agreement.hpp"
+#include "src/operator/scope_agreement.hpp"
 
 #include <gmock/gmock.h>
 
@@ -8,7 +8,7 @@
 #include "testing/run.hpp"
 #include "testing/sim_clock.hpp"
 
-namespace pawl::gateway {
+namespace pawl {
 namespace {
 
 using ::testing::HasSubstr;
@@ -99,4 +99,4 @@ TEST_F(ScopeAgreement, ANodeThatWasQuickerIsAgreedWithOrNot) {
 }
 
 }  // namespace
-}  // namespace pawl::gateway
+}  // namespace pawl

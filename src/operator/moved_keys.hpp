@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "src/config/config.hpp"
-#include "src/gateway/routes.hpp"
+#include "src/config/route_table.hpp"
 
-namespace pawl::gateway {
+namespace pawl {
 
 // What the facts of a scope rule (src/config/scope_rule.hpp) alone do not say: where routes come,
 // go or take something else, a request may be another route's, and its key then another key. The
@@ -19,7 +19,7 @@ class MovedKeys {
   MovedKeys(const MovedKeys&) = delete;
   MovedKeys& operator=(const MovedKeys&) = delete;
 
-  // Can it be at all? No: nobody need look.
+  // Whether there can be any. False: the store need not be read.
   [[nodiscard]] bool possible() const { return possible_; }
   // Which key would be new, of a record in the store; nothing where a retry would find it, or would
   // not have found it under `stored` either.
@@ -27,10 +27,10 @@ class MovedKeys {
                                                 std::string_view path) const;
 
  private:
-  Routes now_;
+  config::Routes now_;
   std::optional<config::Config> stored_;  // nothing: it is of a time when it did not say
-  std::optional<Routes> before_;
+  std::optional<config::Routes> before_;
   bool possible_ = false;
 };
 
-}  // namespace pawl::gateway
+}  // namespace pawl
