@@ -8,10 +8,9 @@
 #include "src/config/scope_rule.hpp"
 #include "src/core/encoding.hpp"
 #include "src/core/sha256.hpp"
-#include "src/gateway/answer_options.hpp"
-#include "src/gateway/attempt_headers.hpp"
 #include "src/gateway/client_context.hpp"
 #include "src/gateway/key_path.hpp"
+#include "src/gateway/upstream_attempt.hpp"
 
 namespace pawl::gateway {
 namespace {

@@ -4,9 +4,8 @@
 #include "src/config/scope_rule.hpp"
 #include "src/core/half_done.hpp"
 #include "src/gateway/client_context.hpp"
+#include "src/gateway/documents.hpp"
 #include "src/gateway/key_path.hpp"
-#include "src/gateway/openapi.hpp"
-#include "src/gateway/policy_document.hpp"
 #include "src/operator/key_document.hpp"
 
 namespace pawl::gateway {

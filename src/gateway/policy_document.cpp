@@ -1,4 +1,4 @@
-#include "src/gateway/policy_document.hpp"
+#include "src/gateway/documents.hpp"
 
 #include "src/core/json_writer.hpp"
 

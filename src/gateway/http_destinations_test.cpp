@@ -1,4 +1,4 @@
-#include "src/gateway/outbox_request.hpp"
+#include "src/gateway/http_destinations.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
