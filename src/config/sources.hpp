@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "src/config/config.hpp"
-#include "src/config/diagnostic.hpp"
+#include "src/config/diagnostics.hpp"
 #include "src/config/settings.hpp"
 
 namespace pawl::config {

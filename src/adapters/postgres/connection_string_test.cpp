@@ -1,6 +1,6 @@
 // Every way of connecting, with connection strings that libpq misreads: what is said about them
 // has no piece of the password in it.
-#include "src/adapters/postgres/without_password.hpp"
+#include "src/adapters/postgres/connection_string.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
