@@ -16,11 +16,11 @@ class Callers {
  public:
   explicit Callers(const config::Caller& config);
 
-  // False: nobody said how callers are told apart. All are one scope then, and a key belongs to the
-  // credentials that used it first.
+  // False: [caller] does not say how callers are told apart. All are one scope then, and a key
+  // belongs to the credentials that used it first.
   [[nodiscard]] bool chosen() const { return chosen_; }
 
-  // Where nobody is chosen: the headers that credentials come in, as they are counted.
+  // Where no caller is chosen: the headers that credentials come in, as they are counted.
   [[nodiscard]] const std::vector<std::string>& credential_headers() const {
     return credential_headers_;
   }

@@ -38,7 +38,7 @@ std::string host_name(std::string_view host) {
   return name;
 }
 
-// A hop counter that has run out is answered by whoever sees it (RFC 9110 section 7.6.2).
+// A hop counter that has run out is answered by the hop that receives it (RFC 9110 section 7.6.2).
 bool ends_here(const http::RequestHead& head) {
   if (head.method != "OPTIONS") return false;
   const std::optional<std::string_view> hops = http::find(head.fields, "Max-Forwards");

@@ -49,10 +49,10 @@ struct NodeServices : BoundaryState {
   const config::Routes routes;
   const config::Route key_api;  // of the key API's calls: no request is forwarded by it
   const Callers callers;
-  std::shared_ptr<Orphans> orphans;       // of all threads: whichever sweeps must know
-  observe::Recorder* recorder = nullptr;  // where some route is observed
-  ReconciliationStore* cases = nullptr;   // where events of webhooks are kept
-  std::function<void()> news = [] {};     // one was kept: the reconciler may look
+  std::shared_ptr<Orphans> orphans;        // of all threads: whichever sweeps must know
+  observe::Recorder* recorder = nullptr;   // where some route is observed
+  ReconciliationStore* cases = nullptr;    // where events of webhooks are kept
+  std::function<void()> on_event = [] {};  // one was kept: the reconciler may poll
 };
 
 // One per thread, on top of that thread's engine and connections.
@@ -83,7 +83,7 @@ class Gateway final : public http::Handler {
   // One request on its way, and what will be said about it in the log.
   struct ClientContext;
 
-  // Before anything else is looked at: what no upstream may be sent.
+  // Checked before anything else: what no upstream may be sent.
   std::optional<ProblemDetails> check_message(const ClientContext& context, bool disputed) const;
   Task<void> pass(ClientContext& context, http::PassWatch* watch = nullptr);
   Task<void> observe(ClientContext& context);

@@ -180,7 +180,7 @@ Task<bool> Gateway::read_body(ClientContext& context, std::optional<ProblemDetai
       co_return true;
     }
     const std::optional<http::Refusal> refusal = http::refusal_of(std::move(body.error()));
-    if (!refusal) {  // cut off: nobody is left to be told
+    if (!refusal) {  // cut off: there is no client to answer
       request.fail();
       context.trace.trouble = "the body did not arrive";
       co_return false;

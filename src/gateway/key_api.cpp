@@ -66,7 +66,8 @@ std::optional<ProblemDetails> Gateway::identify_call(ClientContext& context,
   context.line.key = log_name(context.scope, context.key);
   note_credentials(context);
   const http::Fields& fields = context.request.head.fields;
-  // Also what keeps a page in somebody's browser from calling: this type it may not send unasked.
+  // Also what keeps a page in a browser from calling: it may not send this type without a
+  // preflight.
   if (!is_json(http::find(fields, "Content-Type").value_or(""))) {
     return ProblemDetails{
         Problem::body_invalid, "Send JSON, with Content-Type: application/json.", 415, {}};

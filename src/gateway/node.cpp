@@ -121,7 +121,7 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
   }
   shared_.recorder = &recorder_;
   shared_.cases = store_.cases.get();
-  shared_.news = [&reconciler = threads_.front()->reconciler] { reconciler.wake(); };
+  shared_.on_event = [&reconciler = threads_.front()->reconciler] { reconciler.wake(); };
   for (const std::string& route : observed_routes(config)) {
     metrics_.will_observe(route, observe::all_words());
   }
@@ -146,7 +146,7 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
 
 Node::~Node() {
   for (const auto& thread : threads_) thread->loop.join();
-  notifications_.reset();  // before the event loops on which it wakes whoever waits
+  notifications_.reset();  // before the event loops on which it wakes waiting requests
   // Its threads may still be letting go of the event loops they have just woken: they end first.
   store_ = OpenStore{};
 }
@@ -172,7 +172,7 @@ void Node::listen() {
   };
 }
 
-// A worker looks after the outbox even where it has nowhere to send to: what waits must be seen.
+// A worker polls the outbox even where it has nowhere to send to: what waits must be seen.
 void Node::open_outbox() {
   if (role_ == Role::serve && config_.destinations.empty()) return;
   NodeThread& first = *threads_.front();
@@ -224,7 +224,7 @@ Expected<Done, std::string> Node::open() {
       admin_listener_->open(config_.admin.listen.host, config_.admin.listen.port);
   if (!admin_port) return Unexpected{admin_port.error()};
   admin_port_ = *admin_port;
-  // Before anybody can know that we are there: from now on a signal means to drain.
+  // Before the node can be reached: from now on a signal means to drain.
   signals_ = std::make_unique<Signals>(log_);
   return Done{};
 }
@@ -290,7 +290,7 @@ void Node::wait_until_asked(Signals& signals, int times,
   }
 }
 
-// What /readyz says of it to operators alone, the log says to whoever reads it.
+// What /readyz says of it to operators alone, the log says to its readers.
 void Node::watch_store() {
   const std::string trouble = store_.trouble().value_or("");
   if (trouble == store_trouble_) return;

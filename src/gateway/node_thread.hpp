@@ -27,7 +27,7 @@ namespace pawl::gateway {
 
 class NodeThread {
  public:
-  // `upkeep`: of the one thread that looks after the store as a whole; else null.
+  // `upkeep`: of the one thread that maintains the store as a whole; else null.
   struct Ports {
     Store& store;
     ReconciliationStore& cases;
@@ -69,7 +69,7 @@ class NodeThread {
 
  private:
   workers::MaintenanceOptions maintenance_options(const config::Config& config, Ports& ports);
-  Task<void> look_after();  // idle connections too
+  Task<void> maintain();  // idle connections too
   Task<void> count();
 
   RequestLog& log_;

@@ -59,7 +59,7 @@ Task<void> Gateway::answer_own(ClientContext& context) {
   co_await deliver(context, std::move(response));
 }
 
-// Never "no such key" of one that the store may have forgotten: whoever asks may be about to pay.
+// Never "no such key" of one that the store may have forgotten: the caller may be about to pay.
 Response Gateway::no_such_key(const Key& key) const {
   const bool forgotten =
       engine_.time().known() && engine_.is_forgotten(key, engine_.time().at(clock_.now()));
