@@ -45,7 +45,7 @@ class Watch {
   Watch() : thread_([this] { wait(); }) {}
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
-  ~Watch() { thread_.join(); }  // after the services: there is nobody left to wait for
+  ~Watch() { thread_.join(); }  // after the services: there is nothing left to wait for
 
   // From here on their end is no surprise.
   void stand_down() { stopping_ = true; }
@@ -143,7 +143,7 @@ int run(const config::Overrides& flags) {
   prepare_process();
   const Folder folder;
   std::optional<Watch> watch;  // ends last of all
-  // From the inside out; they end in the opposite order, so that nobody calls who is gone.
+  // From the inside out; they end in the opposite order, so that nothing calls what has ended.
   DemoService provider;
   DemoService payments;
   Addresses at;

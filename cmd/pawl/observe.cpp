@@ -7,8 +7,8 @@
 #include "cmd/pawl/command.hpp"
 #include "cmd/pawl/operator_store.hpp"
 #include "src/config/units.hpp"
-#include "src/gateway/observe_report.hpp"
-#include "src/gateway/predict.hpp"
+#include "src/observe/predict.hpp"
+#include "src/observe/report.hpp"
 #include "src/operator/observed_traffic.hpp"
 
 namespace pawl::cmd {
@@ -33,10 +33,10 @@ int report(const Options& options) {
   const auto store = open_given(options.store);
   if (!store) return failed(self, store.error());
   // The span in which it began counts whole.
-  const ObservedQuestion question{*since + gateway::tally_span, options.route};
+  const ObservedQuestion question{*since + observe::tally_span, options.route};
   const auto summary = run_here(observed_traffic(*(*store)->open.observations, question));
   if (!summary) return failed(self, summary.error());
-  std::cout << (options.json ? gateway::report_json(*summary) : gateway::report_text(*summary));
+  std::cout << (options.json ? observe::report_json(*summary) : observe::report_text(*summary));
   return exit_ok;
 }
 

@@ -19,7 +19,7 @@ Expected<std::unique_ptr<OperatorStore>, std::string> open_for_operator(const st
     }
   }
   OpenStoreOptions options;
-  options.allow_lossy_store = true;  // decided by whoever runs `pawl serve` on it
+  options.allow_lossy_store = true;  // decided by the operator of `pawl serve`
   options.when_old = OpenStoreOptions::WhenOld::refuse;
   options.create = false;
   Expected<OpenStore, std::string> open = open_store(url, options);

@@ -8,19 +8,22 @@
 
 #include "cmd/pawl/command.hpp"
 #include "src/adapters/http/deadlines.hpp"
+#include "src/adapters/os/sleepers.hpp"
 #include "src/adapters/os/system_clock.hpp"
 #include "src/config/serving.hpp"
 #include "src/config/units.hpp"
 #include "src/core/json_writer.hpp"
 #include "src/core/printable.hpp"
-#include "src/gateway/ledger_comparison.hpp"
-#include "src/gateway/ledger_job.hpp"
+#include "src/gateway/http_ledger.hpp"
 #include "src/node/open_store.hpp"
 #include "src/node/run_here.hpp"
 #include "src/ports/task_group.hpp"
+#include "src/workers/ledger_comparison.hpp"
 
 namespace pawl::cmd {
 namespace {
+
+using workers::LedgerComparison;
 
 constexpr int exit_differs = 1;
 constexpr int exit_not_compared = 2;
@@ -93,7 +96,7 @@ class Report {
 
   void end(const LedgerCounts& counts) const {
     if (json_) {
-      std::cout << (any_ ? "\n" : "") << R"(],"counts":)" << gateway::counts_json(counts) << "}\n";
+      std::cout << (any_ ? "\n" : "") << R"(],"counts":)" << workers::counts_json(counts) << "}\n";
       return;
     }
     std::cout << counts.ours << " of ours, " << counts.theirs << " of theirs: "
@@ -107,33 +110,27 @@ class Report {
   bool any_ = false;
 };
 
-const config::Source* source_named(const config::Config& config, const std::string& name) {
-  for (const config::Source& source : config.sources) {
-    if (source.name == name) return &source;
-  }
-  return nullptr;
-}
-
 struct Compared {
-  const config::Config& config;
   const config::Source& source;
-  LedgerRange range;
+  const workers::LedgerSettings settings;
+  const LedgerRange range;
   LedgerStore& ledger;
   LedgerWorkspace& workspace;
 };
 
 // The comparison has connections of the executor: it ends with the coroutine.
-Task<gateway::LedgerComparison::Result> compare(const Compared& compared,
-                                                const gateway::LedgerComparison::Each& each) {
+Task<LedgerComparison::Result> compare(const Compared& compared,
+                                       const LedgerComparison::Each& each) {
   os::SystemClock clock;
   http::Deadlines deadlines(clock);
   const boost::asio::any_io_executor executor = co_await boost::asio::this_coro::executor;
   TaskGroup running(executor);
   running.spawn(deadlines.run());
-  std::vector<std::string> routes = gateway::routes_of(compared.source, compared.config);
-  gateway::LedgerComparison comparison(compared.source, std::move(routes), compared.ledger,
-                                       compared.workspace, deadlines, interrupted);
-  gateway::LedgerComparison::Result counts = co_await comparison.run(compared.range, each);
+  os::AsioSleepers sleepers(executor);
+  gateway::HttpLedger pages(compared.source, deadlines);
+  LedgerComparison comparison(compared.settings,
+                              {compared.ledger, compared.workspace, pages, sleepers, interrupted});
+  LedgerComparison::Result counts = co_await comparison.run(compared.range, each);
   deadlines.stop();
   co_await running.wait();
   co_return counts;
@@ -150,7 +147,7 @@ int run(const Options& options) {
     return exit_bad_data;
   }
   const config::Config& config = read->config;
-  const config::Source* const source = source_named(config, options.source);
+  const config::Source* const source = gateway::source_named(config, options.source);
   if (source == nullptr) {
     return failed("no [[source]] is called \"" + options.source + "\"", exit_usage);
   }
@@ -176,14 +173,16 @@ int run(const Options& options) {
   auto workspace = open_ledger_workspace(options.resume);
   if (!workspace) return failed(workspace.error());
   const Instant now = std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
-  const Compared compared{config, *source, gateway::range_of(*source, *since, now), *store->ledger,
+  workers::LedgerSettings settings = gateway::ledger_of(*source, config);
+  LedgerRange range = workers::range_of(settings, *since, now);
+  const Compared compared{*source, std::move(settings), std::move(range), *store->ledger,
                           **workspace};
   Report report(options.json);
-  const gateway::LedgerComparison::Each each = [&](const Difference& difference) {
+  const LedgerComparison::Each each = [&](const Difference& difference) {
     report.begin(compared.range);
     report.tell(difference);
   };
-  const gateway::LedgerComparison::Result counts = run_here(compare(compared, each));
+  const LedgerComparison::Result counts = run_here(compare(compared, each));
   if (!counts) {
     return failed(counts.error() + (options.resume.empty()
                                         ? ". Nothing was compared"
@@ -210,7 +209,7 @@ void add_reconcile(Command& app, int& exit_code) {
       "usage, 65 bad configuration.");
   command->add_option("--config", options->config, "The configuration of pawl serve");
   command->add_option("--source", options->source, "The [[source]] to compare with")->required();
-  command->add_option("--since", options->since, "How far back to look (24h)");
+  command->add_option("--since", options->since, "How far back to compare (24h)");
   command->add_option("--resume", options->resume, "Keep what was read in FILE, and go on from it");
   command->add_flag("--json", options->json, "Print a JSON object");
   command->callback([options, &exit_code] { exit_code = run(*options); });

@@ -14,8 +14,8 @@
 #include "src/config/scope_rule.hpp"
 #include "src/config/show.hpp"
 #include "src/config/units.hpp"
-#include "src/gateway/scope_agreement.hpp"
 #include "src/node/run_here.hpp"
+#include "src/operator/scope_agreement.hpp"
 #include "src/operator/store_overview.hpp"
 
 namespace pawl::cmd {
@@ -68,7 +68,7 @@ StoreState state_of(const config::Config& config, OpenStore& store) {
 
 Expected<Done, std::string> agree_on_scopes(const config::Config& config, OpenStore& store,
                                             bool accepted) {
-  return run_here(gateway::agree_on_scopes(config, *store.store, *store.upkeep, accepted));
+  return run_here(agree_on_scopes(config, *store.store, *store.upkeep, accepted));
 }
 
 std::string fit_into_descriptors(config::Config& config) {

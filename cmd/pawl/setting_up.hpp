@@ -38,7 +38,7 @@ std::string fit_into_descriptors(config::Config& config);
 // A memory_budget that was left to the machine: a quarter of what this process may use.
 void fit_into_memory(config::Config& config);
 
-// "starting": with what, on what, for whom. `listen` is empty where nobody is listened to.
+// "starting": with what, on what, for whom. `listen` is empty where there is no listener.
 struct Addresses {
   std::string listen;
   std::string admin;

@@ -9,8 +9,7 @@
 #include "src/config/policy_settings.hpp"
 #include "src/config/read_for_tests.hpp"
 #include "src/config/serving.hpp"
-#include "src/config/source_ledger.hpp"
-#include "src/config/source_webhook.hpp"
+#include "src/config/source_tables.hpp"
 #include "src/config/sources.hpp"
 #include "src/config/tables.hpp"
 

@@ -8,15 +8,9 @@
 #include <vector>
 
 #include "pawl/types/expected.hpp"
-#include "src/config/diagnostic.hpp"
+#include "src/config/diagnostics.hpp"
 
 namespace pawl::config {
-
-struct Position {
-  int line = 0;
-  int column = 0;
-  friend auto operator<=>(const Position&, const Position&) = default;
-};
 
 enum class Kind { string, integer, real, boolean, date_time, array, table };
 

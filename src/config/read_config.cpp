@@ -10,7 +10,6 @@
 #include "src/config/policy_settings.hpp"
 #include "src/config/routes.hpp"
 #include "src/config/secrets.hpp"
-#include "src/config/source_asking.hpp"
 #include "src/config/sources.hpp"
 #include "src/config/tables.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "pawl/types/expected.hpp"
 #include "src/config/config.hpp"
-#include "src/config/diagnostic.hpp"
+#include "src/config/diagnostics.hpp"
 #include "src/config/document.hpp"
 
 namespace pawl::config {

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <map>
 
+#include "src/core/encoding.hpp"
+#include "src/core/scope.hpp"
 #include "src/core/sha256.hpp"
 
 namespace pawl::config {
@@ -175,7 +177,13 @@ std::optional<Config> routes_among(const Facts& facts) {
   return config;
 }
 
+
 }  // namespace
+
+Scope scope_of(std::string_view caller, const Route& route) {
+  const bool bound = route.policy.key_scope == KeyScope::caller_route;
+  return bound ? caller_scope(caller, route.name) : caller_scope(caller);
+}
 
 std::string scope_rule(const Config& config) {
   const Caller& caller = config.caller;

@@ -1,4 +1,4 @@
-// How scopes are made, as a text that is kept in the store.
+// How scopes are made: of one request, and as a text that is kept in the store.
 //
 // A scope is part of every key's identity. A configuration that makes scopes in another way makes
 // live keys new, and every retry of yesterday's payment a payment of today.
@@ -9,9 +9,14 @@
 #include <string>
 #include <string_view>
 
+#include "pawl/types/key.hpp"
 #include "src/config/config.hpp"
 
 namespace pawl::config {
+
+// The scope id: the caller, and the route's name where the policy binds keys to it. Two different
+// pairs never make the same text, and it is visible ASCII whatever they are made of.
+Scope scope_of(std::string_view caller, const Route& route);
 
 // What the store keeps it under, and what it keeps of the rules before it.
 inline constexpr const char* scope_rule_fact = "scope_rule";

@@ -6,7 +6,7 @@
 
 #include "pawl/types/expected.hpp"
 #include "src/config/config.hpp"
-#include "src/config/diagnostic.hpp"
+#include "src/config/diagnostics.hpp"
 #include "src/config/read_config.hpp"
 
 namespace pawl::config {

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 
-#include "src/config/caller.hpp"
+#include "src/config/files.hpp"
 #include "src/config/known_names.hpp"
-#include "src/config/source_ledger.hpp"
-#include "src/config/source_parts.hpp"
+#include "src/config/secrets.hpp"
 #include "src/config/source_rules.hpp"
-#include "src/config/source_webhook.hpp"
-#include "src/core/nearest.hpp"
+#include "src/config/source_tables.hpp"
 
 namespace pawl::config {
 namespace {
@@ -59,23 +57,6 @@ void warn_of_path(const Node& node, const reconcile::Template& target, Diagnosti
                       "} in its path: where one has any of / \\ % ? # ; in it no source is "
                       "asked, and an operator must decide. Put it into the query, or ask "
                       "by {derived_key} where routes have forward_key = \"derived\"");
-  }
-}
-
-// Two tenants may choose one key: whoever asks by it alone is told of the other's payment.
-void check_tells_apart(const Node& list, const Config& config, Diagnostics& findings) {
-  if (!tells_apart(config.caller) || list.kind != Kind::array) return;
-  for (std::size_t i = 0; i < std::min(list.items.size(), config.sources.size()); ++i) {
-    const reconcile::Template& target = config.sources[i].target;
-    const Node* const node = list.items[i].find("url");
-    const bool apart =
-        reconcile::mentions(target, "scope") || reconcile::mentions(target, "derived_key");
-    if (node == nullptr || apart || !reconcile::mentions(target, "key")) continue;
-    complain({"url", *node},
-             "it asks by {key} alone, and two callers may choose the same key: one would be given "
-             "what the other has paid for. Where the source knows them apart add {scope}, or ask "
-             "by {derived_key} on routes with forward_key = \"derived\"",
-             findings);
   }
 }
 
@@ -180,6 +161,20 @@ Source read_source(const Node& table, Diagnostics& findings) {
   return source;
 }
 
+void load_header(const Header& header, const std::string& setting, Source& source,
+                 Troubles& troubles) {
+  const std::string words = " ([[source]] \"" + source.name + "\" " + header.name + ")";
+  const auto refuse = [&](const std::string& what) {
+    troubles.push_back({{}, 0, 0, what + words, setting + ".headers." + header.name});
+  };
+  Expected<std::string, std::string> value = expand(header.value);
+  if (!value) return refuse(value.error());
+  const bool one_line =
+      std::ranges::none_of(*value, [](char c) { return c == '\n' || c == '\r' || c == '\0'; });
+  if (!one_line) return refuse(header.value + " must hold one line, to stand in a header");
+  source.sent_headers.push_back({header.name, std::move(*value)});
+}
+
 }  // namespace
 
 const Settings<Source>& source_settings() {
@@ -223,29 +218,6 @@ std::vector<Source> read_sources(const Node& list, Diagnostics& findings) {
   return sources;
 }
 
-void check_sources(const Node& document, const Config& config, Diagnostics& findings) {
-  if (const Node* list = document.find("source")) check_tells_apart(*list, config, findings);
-  std::vector<std::string_view> names;
-  for (const Source& source : config.sources) names.push_back(source.name);
-  const auto check = [&](const Node* table) {
-    const Node* const node = table == nullptr ? nullptr : table->find("reconcile");
-    if (node == nullptr || node->kind != Kind::string || node->text.empty()) return;
-    if (std::ranges::find(names, node->text) != names.end()) return;
-    const std::string_view near = nearest(node->text, names);
-    complain({"reconcile", *node},
-             "no [[source]] has that name" +
-                 (near.empty() ? std::string() : "; did you mean " + quote(near) + "?"),
-             findings);
-  };
-  check(document.find("policy"));
-  check(document.find("key_api"));
-  for (const char* list : {"route", "destination"}) {
-    const Node* const tables = document.find(list);
-    if (tables == nullptr || tables->kind != Kind::array) continue;
-    for (const Node& table : tables->items) check(&table);
-  }
-}
-
 bool speaks_for(const Source& source, std::string_view scope) {
   if (source.scopes.empty()) return true;
   return std::ranges::any_of(source.scopes, [&](std::string_view each) {
@@ -262,6 +234,19 @@ std::string show_source(const Source& source) {
   if (source.ledger) text += show_ledger(*source.ledger);
   if (source.webhook) text += show_webhook(*source.webhook);
   return text;
+}
+
+void load_source(Source& source, const std::string& setting, Troubles& troubles) {
+  source.sent_headers.clear();
+  for (const Header& header : source.headers) load_header(header, setting, source, troubles);
+  if (!source.webhook) return;
+  std::vector<std::string>& secrets = source.webhook->secrets;
+  secrets.clear();
+  for (std::size_t i = 0; i < source.webhook->secret_files.size(); ++i) {
+    load_secret(
+        source.webhook->secret_files[i], setting + ".webhook.secret_files." + std::to_string(i),
+        "[[source]] \"" + source.name + "\" secret_files", secrets.emplace_back(), troubles);
+  }
 }
 
 }  // namespace pawl::config

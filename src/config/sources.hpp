@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "src/config/config.hpp"
-#include "src/config/diagnostic.hpp"
+#include "src/config/diagnostics.hpp"
 #include "src/config/settings.hpp"
 
 namespace pawl::config {
@@ -18,6 +18,14 @@ std::vector<Source> read_sources(const Node& list, Diagnostics& findings);
 
 // Every `reconcile` must name one of them.
 void check_sources(const Node& document, const Config& config, Diagnostics& findings);
+
+// Asked by another key than its provider was sent, a source says that it has never seen it, and the
+// request would be executed again. An error where that is believed: where the source has a rule
+// with "absent".
+void check_asked_keys(const Node& document, const Config& config, Diagnostics& findings);
+
+// By the derived key alone.
+bool asks_by_derived_key(const Source& source);
 
 // Whether it may tell about records of this scope, as far as its own settings go.
 bool speaks_for(const Source& source, std::string_view scope);

@@ -45,9 +45,4 @@ std::string credentials_of(std::string_view client, const Scope& scope, const Ke
   return hex(sha256(all));
 }
 
-Scope scope_of(std::string_view caller, const config::Route& route) {
-  const bool bound = route.policy.key_scope == config::KeyScope::caller_route;
-  return bound ? caller_scope(caller, route.name) : caller_scope(caller);
-}
-
 }  // namespace pawl::gateway

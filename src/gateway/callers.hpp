@@ -16,11 +16,11 @@ class Callers {
  public:
   explicit Callers(const config::Caller& config);
 
-  // False: nobody said how callers are told apart. All are one scope then, and a key belongs to the
-  // credentials that used it first.
+  // False: [caller] does not say how callers are told apart. All are one scope then, and a key
+  // belongs to the credentials that used it first.
   [[nodiscard]] bool chosen() const { return chosen_; }
 
-  // Where nobody is chosen: the headers that credentials come in, as they are counted.
+  // Where no caller is chosen: the headers that credentials come in, as they are counted.
   [[nodiscard]] const std::vector<std::string>& credential_headers() const {
     return credential_headers_;
   }
@@ -43,9 +43,5 @@ class Callers {
 // The digest that a record keeps of a client's credentials: of no use with another key, nor to find
 // one client's records by.
 std::string credentials_of(std::string_view client, const Scope& scope, const Key& key);
-
-// The scope of a proxied request: the caller, and the route's name where the policy binds keys to
-// it.
-Scope scope_of(std::string_view caller, const config::Route& route);
 
 }  // namespace pawl::gateway

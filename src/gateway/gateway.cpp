@@ -4,9 +4,9 @@
 
 #include "src/adapters/http/forwarding.hpp"
 #include "src/adapters/http/syntax.hpp"
-#include "src/gateway/answer_options.hpp"
 #include "src/gateway/client_context.hpp"
 #include "src/gateway/key_path.hpp"
+#include "src/gateway/upstream_attempt.hpp"
 
 namespace pawl::gateway {
 namespace {
@@ -38,7 +38,7 @@ std::string host_name(std::string_view host) {
   return name;
 }
 
-// A hop counter that has run out is answered by whoever sees it (RFC 9110 section 7.6.2).
+// A hop counter that has run out is answered by the hop that receives it (RFC 9110 section 7.6.2).
 bool ends_here(const http::RequestHead& head) {
   if (head.method != "OPTIONS") return false;
   const std::optional<std::string_view> hops = http::find(head.fields, "Max-Forwards");
@@ -146,7 +146,7 @@ std::optional<ProblemDetails> Gateway::check_message(const ClientContext& contex
 Task<void> Gateway::handle(http::ClientRequest& request) {
   const http::RequestHead& head = request.head;
   const bool is_key_call = key_call_in(head.method, head.path).has_value();
-  const RouteMatch match = shared_.routes.find(head.method, head.path);
+  const config::RouteMatch match = shared_.routes.find(head.method, head.path);
   ClientContext context(request, is_key_call ? shared_.key_api : match.route, clock_.now(),
                         shared_);
   context.line.client = request.client;
@@ -216,6 +216,30 @@ Task<void> Gateway::pass(ClientContext& context, http::PassWatch* watch) {
   const Response response = boundary_.problem(context, std::move(*passed.problem));
   context.line.status = response.status;
   co_await context.request.answer(response);
+}
+
+// Within the memory that all share.
+Task<void> Gateway::deliver(ClientContext& context, Response response) {
+  context.body = std::string();
+  const std::size_t held = context.withheld_answer ? answer_share : response.body.size();
+  // Room for the answer of this very request was set aside; only one that is stored, and was made
+  // earlier, can be too much.
+  if (!context.memory.resize(held, MemoryUse::admitted)) {
+    response = boundary_.overloaded(context,
+                                    "The answer is there, but there is no memory to deliver it. "
+                                    "Retry with the same key.");
+    context.replay.reset();
+    context.memory = {};
+  }
+  context.line.status = response.status;
+  http::ClientRequest& request = context.request;
+  if (context.withheld_answer) {
+    co_await request.answer_from(response, *context.spool);
+  } else if (context.replay && context.replay->response.body) {
+    co_await request.answer(response, context.replay->body);
+  } else {
+    co_await request.answer(response);
+  }
 }
 
 }  // namespace pawl::gateway

@@ -15,15 +15,17 @@
 #include "src/boundary/boundary.hpp"
 #include "src/boundary/key_api.hpp"
 #include "src/config/config.hpp"
+#include "src/config/route_table.hpp"
 #include "src/engine/engine.hpp"
 #include "src/gateway/callers.hpp"
 #include "src/gateway/request_log.hpp"
-#include "src/gateway/routes.hpp"
 #include "src/ports/reconciliation_store.hpp"
 
-namespace pawl::gateway {
-
+namespace pawl::observe {
 class Recorder;
+}
+
+namespace pawl::gateway {
 
 // What the threads of one process share.
 struct NodeServices : BoundaryState {
@@ -37,20 +39,20 @@ struct NodeServices : BoundaryState {
         log(lines),
         pseudonym(std::move(name)),
         routes(settings),
-        key_api(key_api_route(settings)),
+        key_api(config::key_api_route(settings)),
         callers(settings.caller) {}
 
   const config::Config& config;
   GatewayMetrics& metrics;
   RequestLog& log;
   const std::string pseudonym;  // in Via: tells our own requests when they come back
-  const Routes routes;
+  const config::Routes routes;
   const config::Route key_api;  // of the key API's calls: no request is forwarded by it
   const Callers callers;
-  std::shared_ptr<Orphans> orphans;      // of all threads: whichever sweeps must know
-  Recorder* observer = nullptr;          // where some route is observed
-  ReconciliationStore* cases = nullptr;  // where events of webhooks are kept
-  std::function<void()> news = [] {};    // one was kept: the reconciler may look
+  std::shared_ptr<Orphans> orphans;        // of all threads: whichever sweeps must know
+  observe::Recorder* recorder = nullptr;   // where some route is observed
+  ReconciliationStore* cases = nullptr;    // where events of webhooks are kept
+  std::function<void()> on_event = [] {};  // one was kept: the reconciler may poll
 };
 
 // One per thread, on top of that thread's engine and connections.
@@ -81,7 +83,7 @@ class Gateway final : public http::Handler {
   // One request on its way, and what will be said about it in the log.
   struct ClientContext;
 
-  // Before anything else is looked at: what no upstream may be sent.
+  // Checked before anything else: what no upstream may be sent.
   std::optional<ProblemDetails> check_message(const ClientContext& context, bool disputed) const;
   Task<void> pass(ClientContext& context, http::PassWatch* watch = nullptr);
   Task<void> observe(ClientContext& context);

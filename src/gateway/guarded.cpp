@@ -5,12 +5,12 @@
 
 #include "src/adapters/http/forwarding.hpp"
 #include "src/adapters/http/syntax.hpp"
+#include "src/config/scope_rule.hpp"
 #include "src/core/encoding.hpp"
 #include "src/core/sha256.hpp"
-#include "src/gateway/answer_options.hpp"
-#include "src/gateway/attempt_headers.hpp"
 #include "src/gateway/client_context.hpp"
 #include "src/gateway/key_path.hpp"
+#include "src/gateway/upstream_attempt.hpp"
 
 namespace pawl::gateway {
 namespace {
@@ -149,7 +149,7 @@ std::optional<ProblemDetails> Gateway::identify(ClientContext& context) {
   const http::Fields& fields = context.request.head.fields;
   const Expected<std::string, ProblemDetails> caller = caller_of(context);
   if (!caller) return caller.error();
-  context.scope = scope_of(*caller, context.route);
+  context.scope = config::scope_of(*caller, context.route);
 
   const std::optional<std::string_view> line = http::find(fields, "Idempotency-Key");
   const std::array<std::string_view, 1> lines{line.value_or("")};
@@ -180,7 +180,7 @@ Task<bool> Gateway::read_body(ClientContext& context, std::optional<ProblemDetai
       co_return true;
     }
     const std::optional<http::Refusal> refusal = http::refusal_of(std::move(body.error()));
-    if (!refusal) {  // cut off: nobody is left to be told
+    if (!refusal) {  // cut off: there is no client to answer
       request.fail();
       context.trace.trouble = "the body did not arrive";
       co_return false;

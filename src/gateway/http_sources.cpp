@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "src/config/source_asking.hpp"
 #include "src/config/sources.hpp"
 #include "src/core/scope.hpp"
 #include "src/gateway/question.hpp"

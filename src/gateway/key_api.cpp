@@ -4,6 +4,7 @@
 
 #include "src/adapters/http/head.hpp"
 #include "src/adapters/http/syntax.hpp"
+#include "src/config/scope_rule.hpp"
 #include "src/core/body_coding.hpp"
 #include "src/core/documents.hpp"
 #include "src/core/scope.hpp"
@@ -66,7 +67,8 @@ std::optional<ProblemDetails> Gateway::identify_call(ClientContext& context,
   context.line.key = log_name(context.scope, context.key);
   note_credentials(context);
   const http::Fields& fields = context.request.head.fields;
-  // Also what keeps a page in somebody's browser from calling: this type it may not send unasked.
+  // Also what keeps a page in a browser from calling: it may not send this type without a
+  // preflight.
   if (!is_json(http::find(fields, "Content-Type").value_or(""))) {
     return ProblemDetails{
         Problem::body_invalid, "Send JSON, with Content-Type: application/json.", 415, {}};

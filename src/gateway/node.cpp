@@ -7,6 +7,7 @@
 
 #include "src/config/serving.hpp"
 #include "src/engine/orphans.hpp"
+#include "src/gateway/http_ledger.hpp"
 #include "src/node/run_here.hpp"
 
 namespace pawl::gateway {
@@ -107,7 +108,7 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
       log_(config.log),
       metrics_(route_names(config)),
       shared_(config, metrics_, log_, "pawl-" + os::SystemEntropy().new_owner().text.substr(0, 12)),
-      observer_(config, *store_.observations, metrics_, log_, clock_,
+      recorder_(config.fingerprint_secrets, *store_.observations, metrics_, log_, clock_,
                 !observed_routes(config).empty()),
       count_(config.limits.connections, config.limits.connections_per_address),
       admin_count_(256, 256) {
@@ -118,19 +119,22 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
     ports.on_restoration = [this](const std::optional<StoredRestoration>& now) { obey(now); };
     threads_.push_back(std::make_unique<NodeThread>(config, shared_, std::move(ports)));
   }
-  shared_.observer = &observer_;
+  shared_.recorder = &recorder_;
   shared_.cases = store_.cases.get();
-  shared_.news = [&reconciler = threads_.front()->reconciler] { reconciler.wake(); };
+  shared_.on_event = [&reconciler = threads_.front()->reconciler] { reconciler.wake(); };
   for (const std::string& route : observed_routes(config)) {
-    metrics_.will_observe(route, all_words());
+    metrics_.will_observe(route, observe::all_words());
   }
   shared_.accepted = [&async = threads_.front()->async] { async.wake(); };
   NodeThread& first = *threads_.front();
   open_outbox();
   const auto open_workspace = [] { return open_ledger_workspace({}); };
-  first.ledger =
-      std::make_unique<LedgerJob>(config, *store_.ledger, open_workspace, first.loop.deadlines,
-                                  first.loop.sleepers, metrics_, log_);
+  const auto open_pages = [&config, &first](const std::string& source) {
+    return std::make_unique<HttpLedger>(*source_named(config, source), first.loop.deadlines);
+  };
+  first.ledger = std::make_unique<workers::LedgerJob>(
+      ledgers_of(config), workers::LedgerJobPorts{*store_.ledger, first.loop.sleepers, metrics_,
+                                                  log_, open_workspace, open_pages});
   listen();
   AdminSources sources;
   sources.not_ready = [this] { return not_ready(); };
@@ -142,7 +146,7 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
 
 Node::~Node() {
   for (const auto& thread : threads_) thread->loop.join();
-  notifications_.reset();  // before the event loops on which it wakes whoever waits
+  notifications_.reset();  // before the event loops on which it wakes waiting requests
   // Its threads may still be letting go of the event loops they have just woken: they end first.
   store_ = OpenStore{};
 }
@@ -168,7 +172,7 @@ void Node::listen() {
   };
 }
 
-// A worker looks after the outbox even where it has nowhere to send to: what waits must be seen.
+// A worker polls the outbox even where it has nowhere to send to: what waits must be seen.
 void Node::open_outbox() {
   if (role_ == Role::serve && config_.destinations.empty()) return;
   NodeThread& first = *threads_.front();
@@ -220,7 +224,7 @@ Expected<Done, std::string> Node::open() {
       admin_listener_->open(config_.admin.listen.host, config_.admin.listen.port);
   if (!admin_port) return Unexpected{admin_port.error()};
   admin_port_ = *admin_port;
-  // Before anybody can know that we are there: from now on a signal means to drain.
+  // Before the node can be reached: from now on a signal means to drain.
   signals_ = std::make_unique<Signals>(log_);
   return Done{};
 }
@@ -261,7 +265,7 @@ void Node::start() {
   if (listener_) accepting_ = loop.spawn(listener_->run());
   working_.push_back(loop.spawn(first.ledger->run()));
   // It writes down what the last requests were, so it ends after them.
-  if (role_ == Role::serve) observing_ = loop.spawn_service(observer_.run(loop.sleepers));
+  if (role_ == Role::serve) observing_ = loop.spawn_service(recorder_.run(loop.sleepers));
   loop.spawn_service(admin_listener_->run());
   for (const auto& thread : threads_) thread->loop.start();
 }
@@ -286,7 +290,7 @@ void Node::wait_until_asked(Signals& signals, int times,
   }
 }
 
-// What /readyz says of it to operators alone, the log says to whoever reads it.
+// What /readyz says of it to operators alone, the log says to its readers.
 void Node::watch_store() {
   const std::string trouble = store_.trouble().value_or("");
   if (trouble == store_trouble_) return;
@@ -312,7 +316,7 @@ bool Node::drain() {
   }
   const bool finished = wait_for_all(requests, deadline);
   if (finished && observing_.valid()) {
-    observer_.stop();
+    recorder_.stop();
     observing_.wait_until(std::max(deadline, std::chrono::steady_clock::now() + 1s));
   }
   // Workers first: what they have sent keeps its lease until it is recorded.
@@ -365,7 +369,7 @@ std::vector<NotReady> Node::not_ready() const {
   }
   const StoreTime& time = threads_.front()->engine.time();  // the admin's own thread
   if (!time.known()) reasons.push_back({"store: its time is not known yet"});
-  if (!time.trusted()) reasons.push_back({"clock: " + clock_trouble(time)});
+  if (!time.trusted()) reasons.push_back({"clock: " + workers::clock_trouble(time)});
   return reasons;
 }
 

@@ -9,8 +9,8 @@
 
 #include "src/gateway/admin.hpp"
 #include "src/gateway/node_thread.hpp"
-#include "src/gateway/recorder.hpp"
 #include "src/node/open_store.hpp"
+#include "src/observe/recorder.hpp"
 
 namespace pawl::gateway {
 
@@ -57,7 +57,7 @@ class Node {
   NodeServices shared_;
   std::unique_ptr<Notifications> notifications_;
   os::SystemClock clock_;
-  Recorder observer_;
+  observe::Recorder recorder_;
   http::ConnectionCount count_;
   http::ConnectionCount admin_count_;
   std::vector<std::unique_ptr<NodeThread>> threads_;

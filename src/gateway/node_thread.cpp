@@ -57,7 +57,7 @@ workers::MaintenanceOptions NodeThread::maintenance_options(const config::Config
   options.on_restoration = std::move(ports.on_restoration);
   if (ports.upkeep == nullptr) return options;
   options.on_clock = [this](const StoreTime& time) {
-    const std::optional<ClockNotice> notice = clock_watch_.look_at(time);
+    const std::optional<workers::ClockNotice> notice = clock_watch_.changed(time);
     if (notice) log_.say(notice->level, notice->text);
   };
   return options;
@@ -66,8 +66,8 @@ workers::MaintenanceOptions NodeThread::maintenance_options(const config::Config
 void NodeThread::keep_leases(Duration every) {
   const auto renew = [this] { return maintenance.renew(); };
   loop.repeat("renewing leases", every, renew);
-  const auto look = [this] { return look_after(); };
-  loop.repeat("looking after lost reservations", 2s, look);
+  const auto maintain_node = [this] { return maintain(); };
+  loop.repeat("looking up lost reservations", 2s, maintain_node);
 }
 
 void NodeThread::keep_order(Duration every) {
@@ -94,7 +94,7 @@ Task<void> NodeThread::finish_requests() {
   co_await gateway.boundary().all_recorded();
 }
 
-Task<void> NodeThread::look_after() {
+Task<void> NodeThread::maintain() {
   pool.prune();
   others.prune();
   sources.prune();

@@ -9,15 +9,15 @@
 #include "src/adapters/http/server.hpp"
 #include "src/adapters/prometheus/prometheus_metrics.hpp"
 #include "src/engine/stored_restoration.hpp"
-#include "src/gateway/clock_watch.hpp"
 #include "src/gateway/gateway.hpp"
 #include "src/gateway/http_destinations.hpp"
 #include "src/gateway/http_sources.hpp"
-#include "src/gateway/ledger_job.hpp"
 #include "src/gateway/metered_store.hpp"
 #include "src/gateway/stored_calls.hpp"
 #include "src/node/event_loop.hpp"
 #include "src/workers/async_worker.hpp"
+#include "src/workers/clock_watch.hpp"
+#include "src/workers/ledger_job.hpp"
 #include "src/workers/maintenance.hpp"
 #include "src/workers/outbox_reconciler.hpp"
 #include "src/workers/outbox_worker.hpp"
@@ -27,7 +27,7 @@ namespace pawl::gateway {
 
 class NodeThread {
  public:
-  // `upkeep`: of the one thread that looks after the store as a whole; else null.
+  // `upkeep`: of the one thread that maintains the store as a whole; else null.
   struct Ports {
     Store& store;
     ReconciliationStore& cases;
@@ -65,15 +65,15 @@ class NodeThread {
   std::unique_ptr<HttpDestinations> destinations;
   std::unique_ptr<workers::OutboxWorker> outbox;
   std::unique_ptr<workers::OutboxReconciler> inquiries;
-  std::unique_ptr<LedgerJob> ledger;
+  std::unique_ptr<workers::LedgerJob> ledger;
 
  private:
   workers::MaintenanceOptions maintenance_options(const config::Config& config, Ports& ports);
-  Task<void> look_after();  // idle connections too
+  Task<void> maintain();  // idle connections too
   Task<void> count();
 
   RequestLog& log_;
-  ClockWatch clock_watch_;
+  workers::ClockWatch clock_watch_;
 };
 
 }  // namespace pawl::gateway

@@ -1,4 +1,4 @@
-// mode = "observe": the request passes as if it needed no key, and is looked at on its way.
+// mode = "observe": the request passes as if it needed no key, and is recorded on its way.
 #include <algorithm>
 #include <utility>
 
@@ -6,10 +6,14 @@
 #include "src/adapters/http/syntax.hpp"
 #include "src/core/sha256.hpp"
 #include "src/gateway/client_context.hpp"
-#include "src/gateway/recorder.hpp"
+#include "src/observe/recorder.hpp"
 
 namespace pawl::gateway {
 namespace {
+
+using observe::ObservedRequest;
+using observe::PredictedDecision;
+using observe::Recorder;
 
 // A key that can be guessed could be found in a plain digest; not where there is a secret.
 std::string digest_of(const Scope& scope, const Key& key, const FingerprintSecrets& secrets) {
@@ -18,12 +22,12 @@ std::string digest_of(const Scope& scope, const Key& key, const FingerprintSecre
   return hex(secrets.empty() ? sha256(both) : hmac_sha256(secrets.front().bytes, both));
 }
 
-// Gathers a request for the observer: whole as soon as its body is, else at its end.
+// Gathers a request for the recorder: whole as soon as its body is, else at its end.
 class Watch final : public http::PassWatch {
  public:
-  Watch(Recorder& observer, const Clock& clock, ObservedRequest observed, std::size_t body_limit,
+  Watch(Recorder& recorder, const Clock& clock, ObservedRequest observed, std::size_t body_limit,
         Charge& memory)
-      : observer_(observer),
+      : recorder_(recorder),
         clock_(clock),
         observed_(std::move(observed)),
         body_limit_(body_limit),
@@ -41,7 +45,7 @@ class Watch final : public http::PassWatch {
       observed_.body.append(bytes);
       return;
     }
-    if (kept) observed_.certain = PredictedDecision::dropped;  // no memory to look at it
+    if (kept) observed_.certain = PredictedDecision::dropped;  // no memory to keep it
     observed_.body = std::string();
     memory_.resize(0, MemoryUse::new_work);
   }
@@ -57,7 +61,7 @@ class Watch final : public http::PassWatch {
       tell();
     }
     if (!std::exchange(taken_, false)) return;
-    observer_.ended(ObservedOutcome{id_, owner_, clock_.now(), outcome});
+    recorder_.ended(observe::ObservedOutcome{id_, owner_, clock_.now(), outcome});
   }
 
  private:
@@ -65,13 +69,13 @@ class Watch final : public http::PassWatch {
     if (told_) return;
     told_ = true;
     observed_.at = clock_.now();
-    const bool judged = !observed_.certain;
-    const bool kept = observer_.saw(std::move(observed_));  // from here on it counts the bytes
+    const bool predicted = !observed_.certain;
+    const bool kept = recorder_.saw(std::move(observed_));  // from here on it counts the bytes
     memory_.resize(0, MemoryUse::new_work);
-    taken_ = kept && judged;
+    taken_ = kept && predicted;
   }
 
-  Recorder& observer_;
+  Recorder& recorder_;
   const Clock& clock_;
   ObservedRequest observed_;
   const std::size_t body_limit_;
@@ -89,15 +93,16 @@ class Watch final : public http::PassWatch {
 Task<void> Gateway::observe(ClientContext& context) {
   const http::RequestHead& head = context.request.head;
   ObservedRequest observed;
-  observed.route = &context.route;
+  observed.route = {context.route.name, &context.route.policy,
+                    context.route.policy.upstream_connect_timeout};
   observed.owner = entropy_.new_owner();
   const bool has_key = http::find(head.fields, "Idempotency-Key").has_value();
   const std::optional<ProblemDetails> trouble = identify(context);
-  if (trouble) observed.certain = predicted_for(trouble->problem);
+  if (trouble) observed.certain = observe::predicted_for(trouble->problem);
   const bool needs_none = context.policy.key == KeyRequirement::optional && !has_key;
   if (needs_none) observed.certain = PredictedDecision::unguarded;
   observed.id.scope =
-      context.scope.text.empty() ? std::string(Recorder::nobody) : context.scope.text;
+      context.scope.text.empty() ? std::string(Recorder::unauthenticated) : context.scope.text;
   if (!context.key.text.empty()) {
     observed.id.key = digest_of(context.scope, context.key, shared_.config.fingerprint_secrets);
   }
@@ -112,7 +117,7 @@ Task<void> Gateway::observe(ClientContext& context) {
       head.framing == http::Framing::length) {  // grown, it would be held twice
     observed.body.reserve(std::min<std::size_t>(head.length, context.route.policy.body_limit));
   }
-  Watch watch(*shared_.observer, clock_, std::move(observed), context.route.policy.body_limit,
+  Watch watch(*shared_.recorder, clock_, std::move(observed), context.route.policy.body_limit,
               context.memory);
   co_await pass(context, &watch);
 }

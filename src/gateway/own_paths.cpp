@@ -1,12 +1,12 @@
 // What the gateway itself answers on the public listener: everything below /_pawl/.
 #include <algorithm>
 
+#include "src/config/scope_rule.hpp"
 #include "src/core/recovery_point.hpp"
 #include "src/core/scope.hpp"
 #include "src/gateway/client_context.hpp"
+#include "src/gateway/documents.hpp"
 #include "src/gateway/key_path.hpp"
-#include "src/gateway/openapi.hpp"
-#include "src/gateway/policy_document.hpp"
 #include "src/operator/key_document.hpp"
 
 namespace pawl::gateway {
@@ -60,7 +60,7 @@ Task<void> Gateway::answer_own(ClientContext& context) {
   co_await deliver(context, std::move(response));
 }
 
-// Never "no such key" of one that the store may have forgotten: whoever asks may be about to pay.
+// Never "no such key" of one that the store may have forgotten: the caller may be about to pay.
 Response Gateway::no_such_key(const Key& key) const {
   const bool forgotten =
       engine_.time().known() && engine_.is_forgotten(key, engine_.time().at(clock_.now()));
@@ -78,7 +78,7 @@ Task<Response> Gateway::key_state(ClientContext& context, std::string_view escap
   const config::Route* route = &shared_.routes.fallback();
   if (route_name) route = shared_.routes.named(*route_name);
   if (route == nullptr) co_return plain_problem(404, "No such route");
-  Scope scope = scope_of(*caller, *route);
+  Scope scope = config::scope_of(*caller, *route);
   std::optional<double> per_second = shared_.routes.lookups_per_second(*route);
   const std::optional<std::string> api = query_value(head.query, "api");
   if (api && *api != "true") {

@@ -1,4 +1,4 @@
-#include "src/gateway/policy_document.hpp"
+#include "src/gateway/documents.hpp"
 
 #include "src/core/json_writer.hpp"
 
@@ -113,7 +113,7 @@ std::string key_api_rules(const config::RoutePolicy& policy) {
 
 }  // namespace
 
-std::string policy_document(const config::Config& config, const Routes& routes) {
+std::string policy_document(const config::Config& config, const config::Routes& routes) {
   std::string all = "[";
   for (const config::Route& route : config.routes) all += route_rules(route) + ",";
   all += route_rules(routes.fallback()) + "]";

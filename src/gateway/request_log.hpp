@@ -17,8 +17,8 @@
 namespace pawl::gateway {
 
 // Lines are gathered and written, by a thread of its own, when there are many or a moment later.
-// Safe from any thread, and nobody waits for whoever reads the log: where it is not read, lines are
-// dropped and counted.
+// Safe from any thread, and no thread waits for the reader of the log: where it is not read, lines
+// are dropped and counted.
 class RequestLog final : public LineLog {
  public:
   explicit RequestLog(config::LogFormat format, os::LogSinkOptions options = {});

@@ -1,8 +1,7 @@
 #include "src/gateway/stored_calls.hpp"
 
 #include "src/adapters/http/forwarding.hpp"
-#include "src/gateway/answer_options.hpp"
-#include "src/gateway/attempt_headers.hpp"
+#include "src/gateway/upstream_attempt.hpp"
 
 namespace pawl::gateway {
 namespace {

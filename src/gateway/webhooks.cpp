@@ -109,7 +109,7 @@ Task<Response> Gateway::take_event(ClientContext& context, const config::Source&
     co_return boundary_.store_failed(context, StoreError::unavailable);
   }
   shared_.metrics.webhook(*fresh ? "kept" : "duplicate");
-  if (*fresh && event.is_final) shared_.news();
+  if (*fresh && event.is_final) shared_.on_event();
   co_return told(*fresh ? "kept" : "duplicate");
 }
 

@@ -1,4 +1,4 @@
-// What is known of a record, and what may be done about it: for whoever has to decide.
+// What is known of a record, and what may be done about it: for the operator who has to decide.
 #pragma once
 
 #include <optional>

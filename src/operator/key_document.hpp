@@ -8,7 +8,7 @@
 
 namespace pawl {
 
-// GET /_pawl/v1/keys/{key}. Without the response for whoever may not have it.
+// GET /_pawl/v1/keys/{key}. Without the response for a caller that may not have it.
 enum class Tell { everything, status };
 std::string key_document(const Record& record, Tell tell = Tell::everything);
 

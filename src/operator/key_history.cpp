@@ -69,7 +69,7 @@ std::vector<Line> lines_of(const KeyFacts& facts) {
 
 std::string times(int count) { return count == 1 ? "once" : std::to_string(count) + " times"; }
 
-// Never that the key is new: whoever asks is about to decide whether to pay again.
+// Never that the key is new: the operator is about to decide whether to pay again.
 std::string no_record(const KeyFacts& facts, const KeyPlace& place) {
   if (!facts.elsewhere.scopes.empty()) {
     std::string text = facts.scope.text.empty() ? "Several scopes have it; each is another key.\n"

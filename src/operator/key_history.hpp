@@ -1,4 +1,4 @@
-// What happened to one key, in plain words: for whoever is called at night.
+// What happened to one key, in plain words: for the operator on call.
 #pragma once
 
 #include <optional>

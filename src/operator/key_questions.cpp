@@ -7,7 +7,7 @@
 namespace pawl {
 namespace {
 
-constexpr std::size_t scopes_max = 10'000;  // looked at for a key that is not where it should be
+constexpr std::size_t scopes_max = 10'000;  // searched for a key that is not where it should be
 constexpr std::size_t hash_digits_min = 6;
 
 // What is on record beside the record itself.
@@ -125,7 +125,7 @@ OrRefusal<Listed> list_named(const std::string& status, bool dead) {
   if (which) return *which;
   return malformed("--status is \"" + status +
                    "\"; lists are made of unknown, dead, in_progress and pending keys. For "
-                   "any other, look at the key itself: pawl keys show");
+                   "any other, show the key itself: pawl keys show");
 }
 
 Task<OrRefusal<KeyList>> list_keys(KeyPorts ports, Listed which, std::size_t keys_max) {

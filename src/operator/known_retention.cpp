@@ -35,7 +35,7 @@ Task<OrRefusal<std::optional<Duration>>> retention_known_to(Upkeep& upkeep, Inst
       config::longest_life(rule->value_or(""), history->value_or(""), seconds);
   for (const std::string& text : *policies) {
     const Expected<StoredPolicy, std::string> policy = decode_policy(text);
-    if (!policy) continue;  // says nothing, to anybody: its record is unreadable
+    if (!policy) continue;  // its record is unreadable to every node
     longest = std::max(longest.value_or(Duration{0}), life_under(*policy));
   }
   co_return longest;

@@ -5,7 +5,7 @@
 namespace pawl {
 namespace {
 
-// Which routes there are, for whoever asked for another.
+// Which routes there are, where another was asked for.
 std::string routes_in(const ObservationStore::Summary& summary) {
   std::set<std::string> names;
   for (const Tally& tally : summary.tallies) names.insert(tally.route);

@@ -1,5 +1,5 @@
 // Outbox rows as an operator reads them, and as a script does. Never a body and never a header's
-// value: they may carry what is nobody's business.
+// value: they may carry secrets.
 #pragma once
 
 #include <string>

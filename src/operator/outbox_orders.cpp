@@ -1,6 +1,13 @@
 #include "src/operator/outbox_orders.hpp"
 
 namespace pawl {
+namespace {
+
+Unexpected<Refusal> no_such_row(const std::string& id) {
+  return refused("there is no outbox row " + id);
+}
+
+}  // namespace
 
 OrRefusal<OutboxStatus> outbox_status_named(const std::string& status) {
   const std::optional<OutboxStatus> named = from_text<OutboxStatus>(status);
@@ -20,7 +27,7 @@ Task<OrRefusal<OutboxListing>> list_outbox(Store& store, OutboxStore& outbox, Ou
 Task<OrRefusal<OutboxMessage>> show_outbox(Store& store, OutboxStore& outbox, std::string id) {
   StoreResult<std::optional<OutboxRow>> row = co_await outbox.find(id);
   if (!row) co_return port_failed(outbox, row.error());
-  if (!*row) co_return refused("there is no outbox row " + id);
+  if (!*row) co_return no_such_row(id);
   const OrRefusal<Instant> now = co_await time_of(store);
   if (!now) co_return Unexpected{now.error()};
   co_return OutboxMessage{*now, std::move(**row)};
@@ -35,9 +42,11 @@ Task<OrRefusal<OutboxMessage>> change_outbox(Store& store, OutboxStore& outbox,
                                              OutboxChange change) {
   if (const auto wrong = check_outbox_reason(change.by.reason)) co_return Unexpected{*wrong};
   // By value: it is called on a thread of the store's.
-  const OutboxStore::Transition transition = [order = change.order](const OutboxRow& before,
-                                                                    Instant now) {
-    return ordered(before, order, now);
+  const OutboxStore::Transition transition =
+      [order = change.order](const OutboxRow& before, Instant now) -> OutboxStore::Changed {
+    Expected<OutboxRow, std::string> after = ordered(before, order, now);
+    if (after) return std::move(*after);
+    return Unexpected{OutboxRefusal{OutboxRefusal::Kind::by_transition, after.error()}};
   };
   const OutboxAuthor author{change.by.actor, change.by.reason};
   StoreResult<OutboxStore::Changed> changed =
@@ -46,7 +55,11 @@ Task<OrRefusal<OutboxMessage>> change_outbox(Store& store, OutboxStore& outbox,
     const Refusal failed = port_failed(outbox, changed.error()).error;
     co_return unavailable(change.id + ": " + failed.sentence);
   }
-  if (!*changed) co_return refused(change.id + ": " + changed->error());
+  if (!*changed) {
+    const OutboxRefusal& refusal = changed->error();
+    if (refusal.kind == OutboxRefusal::Kind::no_such_row) co_return no_such_row(change.id);
+    co_return refused(change.id + ": " + refusal.why);
+  }
   const OrRefusal<Instant> now = co_await time_of(store);
   if (!now) co_return Unexpected{now.error()};
   co_return OutboxMessage{*now, std::move(**changed)};

@@ -70,6 +70,15 @@ TEST(OutboxOrders, WhatIsDiscardedIsDiscardedOnceWithAReason) {
   EXPECT_EQ(world.outbox.audit().size(), 1U);
 }
 
+TEST(OutboxOrders, ARowThatIsNotThereIsNotChanged) {
+  OperatorWorld world;
+  const auto missing = order(world, "no-such-row", OutboxAction::discard);
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error(),
+            (Refusal{Refusal::Kind::refused, "there is no outbox row no-such-row"}));
+  EXPECT_TRUE(world.outbox.audit().empty());
+}
+
 TEST(OutboxOrders, ABlankReasonChangesNothing) {
   OperatorWorld world;
   OutboxChange change;

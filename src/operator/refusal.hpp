@@ -16,7 +16,7 @@ struct Refusal {
     unavailable,  // the store did not answer, or not to the end
   };
   Kind kind = Kind::refused;
-  std::string sentence;  // for whoever asked
+  std::string sentence;  // for the operator
   friend bool operator==(const Refusal&, const Refusal&) = default;
 };
 

@@ -42,7 +42,7 @@ Task<OrRefusal<std::vector<Replacement>>> changes_for(Store& store, const KeyPag
   std::vector<Replacement> changes;
   for (const auto& [scope, key] : page.keys) {
     const StoreResult<std::optional<Record>> found = co_await store.find(scope, key);
-    // Left as it is: nobody can use it, and so it executes nothing.
+    // Left as it is: no node can use it, and so it executes nothing.
     if (!found && found.error() == StoreError::unreadable) continue;
     if (!found) co_return store_failed(found.error());
     if (!*found) continue;

@@ -59,6 +59,14 @@ struct OutboxAuthor {
   std::string reason;
 };
 
+// Why a row was not changed. Nothing was written then.
+struct OutboxRefusal {
+  enum class Kind { no_such_row, by_transition };
+  Kind kind = Kind::by_transition;
+  std::string why;  // of a transition: a sentence for an operator
+  friend bool operator==(const OutboxRefusal&, const OutboxRefusal&) = default;
+};
+
 struct OutboxCounts {
   Instant now{};  // the store's
   std::vector<OutboxCount> counts;
@@ -83,12 +91,10 @@ class OutboxStore {
 
   virtual Task<StoreResult<std::optional<OutboxRow>>> find(std::string id) = 0;
 
-  // Changes one row as `transition` says and writes an audit row with it, in one transaction. What
-  // is refused, by the transition or because there is no such row, is a sentence that says why;
-  // then nothing is written. `transition` is called on a thread of the store's.
-  using Transition =
-      std::function<Expected<OutboxRow, std::string>(const OutboxRow& row, Instant now)>;
-  using Changed = Expected<OutboxRow, std::string>;
+  // Changes one row as `transition` says and writes an audit row with it, in one transaction.
+  // `transition` is called on a thread of the store's.
+  using Changed = Expected<OutboxRow, OutboxRefusal>;
+  using Transition = std::function<Changed(const OutboxRow& row, Instant now)>;
   virtual Task<StoreResult<Changed>> change(std::string id, OutboxAction action,
                                             OutboxAuthor author, Transition transition) = 0;
 

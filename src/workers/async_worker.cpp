@@ -101,7 +101,7 @@ void AsyncWorker::log(const Lease& lease, const Executed& executed, Duration ups
   ports_.log.write(line);
 }
 
-// An outcome in hand is not thrown away because the store is: nobody could get it again. It is
+// An outcome in hand is not dropped because the store is unavailable: it cannot be had again. It is
 // tried until it is recorded or the drain ends, for which this counts as busy. Nothing new is
 // claimed meanwhile that would have to be remembered as well: there are `requests_max` at most.
 Task<void> AsyncWorker::keep_recording(Executed& executed) {

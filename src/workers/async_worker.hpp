@@ -14,7 +14,7 @@
 
 namespace pawl::workers {
 
-// A stored request's way to whoever executes it.
+// A stored request's way to the service that executes it.
 class StoredCall : public Upstream {
  public:
   // How long the upstream took.

@@ -13,7 +13,14 @@ using reconcile::LookupResult;
 
 constexpr Duration poll_unknown_every = 1s;
 constexpr Duration beyond_question = 30s;  // for what comes before and after the question itself
-constexpr int rows_per_look_max = 50;
+constexpr int rows_per_poll_max = 50;
+
+constexpr const char* lost_race = "lost a race: a concurrent update had settled the row";
+
+std::string why_not(const OutboxRefusal& refusal, const OutboxRow& row) {
+  const bool missing = refusal.kind == OutboxRefusal::Kind::no_such_row;
+  return missing ? "there is no outbox row " + row.id : refusal.why;
+}
 
 Response as_response(const StoredResponse& stored) {
   return {.status = stored.status, .headers = stored.headers, .body = stored.body.value_or("")};
@@ -68,7 +75,7 @@ void OutboxReconciler::trouble(const std::string& what) {
 // other sources do not wait for it.
 Task<void> OutboxReconciler::look_at(const AskedDestination& to, const PollLoop& loop) {
   const SourceSettings& source = *to.source;
-  for (int i = 0; i < rows_per_look_max && !loop.stopped(); ++i) {
+  for (int i = 0; i < rows_per_poll_max && !loop.stopped(); ++i) {
     OutboxClaim claim;
     claim.destination = to.name;
     claim.owner = ports_.entropy.new_owner().text;
@@ -169,21 +176,21 @@ Task<bool> OutboxReconciler::settle_by_asking(Inquiry& inquiry) {
   co_return false;
 }
 
-// Guarded and audited. False: somebody else has the row, or the store could not be told; whoever
-// comes next asks again.
+// Guarded and audited. False: the row has another owner, or the store could not be written; its
+// next owner asks again.
 Task<bool> OutboxReconciler::settle(const Inquiry& inquiry, OutboxRow next, std::string reason) {
   const OutboxRow wanted = next;
   const std::string owner = inquiry.row.owner;
-  OutboxStore::Transition transition =
-      [wanted, owner](const OutboxRow& there, Instant) -> Expected<OutboxRow, std::string> {
+  OutboxStore::Transition transition = [wanted, owner](const OutboxRow& there,
+                                                       Instant) -> OutboxStore::Changed {
     if (there.owner == owner && there.status == OutboxStatus::unknown) return wanted;
-    return Unexpected{std::string("lost a race: a concurrent update had settled the row")};
+    return Unexpected{OutboxRefusal{OutboxRefusal::Kind::by_transition, lost_race}};
   };
   OutboxAuthor author{"reconciler", inquiry.to.source->name + ": " + reason};
   const StoreResult<OutboxStore::Changed> changed = co_await ports_.outbox.change(
       inquiry.row.id, OutboxAction::resolve, std::move(author), std::move(transition));
   if (!changed || !*changed) {
-    trouble(changed ? changed->error() : ports_.outbox.trouble());
+    trouble(changed ? why_not(changed->error(), inquiry.row) : ports_.outbox.trouble());
     co_return false;
   }
   const bool again = wanted.status == OutboxStatus::pending;

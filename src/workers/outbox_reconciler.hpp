@@ -2,7 +2,7 @@
 // names a source: from its events, or by asking it.
 //
 // Any number of nodes may do so at once: a row is claimed before its source is asked, and what was
-// found is written only by whoever has it. It asks and resolves; sending is the worker's. Each
+// found is written only by its owner. It asks and resolves; sending is the worker's. Each
 // source is asked by a loop of its own: one that is slow or silent holds up no other.
 #pragma once
 
@@ -37,7 +37,7 @@ struct OutboxReconcilerPorts {
   std::function<void()> sendable = [] {};  // a row is to be sent again: the worker may look
 };
 
-// A destination whose calls somebody knows of.
+// A destination whose calls a source knows of.
 struct AskedDestination {
   std::string name;
   DestinationRules rules;

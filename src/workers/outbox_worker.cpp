@@ -228,22 +228,22 @@ Task<void> OutboxWorker::count() {
   const StoreResult<OutboxCounts> found = co_await ports_.store.count();
   if (!found) co_return;
   std::vector<OutboxDepth> depths;
-  std::map<std::string, std::uint64_t> strangers;
+  std::map<std::string, std::uint64_t> unconfigured;
   for (const OutboxCount& count : found->counts) {
     const bool known = std::ranges::any_of(
         queues_, [&](const DestinationQueue& queue) { return queue.to.name == count.destination; });
-    if (!known) strangers[count.destination] += count.rows;
+    if (!known) unconfigured[count.destination] += count.rows;
     const double age = std::chrono::duration<double>(found->now - count.oldest).count();
     depths.push_back({known ? count.destination : std::string(nobodys), count.status,
                       static_cast<double>(count.rows), age});
   }
   ports_.metrics.outbox_depth(depths);
-  for (const auto& [name, rows] : strangers) {
-    if (strangers_.contains(name)) continue;
+  for (const auto& [name, rows] : unconfigured) {
+    if (unconfigured_.contains(name)) continue;
     ports_.log.say("warning", "outbox: " + std::to_string(rows) + " rows wait for destination " +
                                   json::quote(name) + ", which no [[destination]] here is called");
   }
-  strangers_ = std::move(strangers);
+  unconfigured_ = std::move(unconfigured);
 }
 
 }  // namespace pawl::workers

@@ -2,7 +2,7 @@
 // of it.
 //
 // Any number of workers on any number of nodes at once: a claim's owner token keeps them apart. A
-// worker that dies leaves a lease behind; whoever claims the row after that knows from what is
+// worker that dies leaves a lease behind; the next worker that claims the row knows from what is
 // stored whether it may have been sent. The rules are in src/core/outbox.hpp.
 #pragma once
 
@@ -57,7 +57,7 @@ class OutboxWorker {
   // There may be something new.
   void wake() { loop_.wake(); }
 
-  // Looks how much there is, for the metrics; says what waits for a destination that nobody knows.
+  // Counts what there is, for the metrics; logs what waits for an unconfigured destination.
   Task<void> count();
 
  private:
@@ -86,7 +86,7 @@ class OutboxWorker {
     const std::shared_ptr<std::size_t> active = std::make_shared<std::size_t>(0);
     bool more = false;  // the last claim may have left some
   };
-  // The store's time, from one look at it. Never ahead.
+  // The store's time, as it was last read. Never ahead.
   struct Sight {
     Instant store;
     BootTime here;
@@ -99,7 +99,7 @@ class OutboxWorker {
   Task<void> send_or_park(DestinationQueue& queue, const OutboxRow& claimed, Sight sight);
   // False: another owner has the row.
   Task<bool> send(DestinationQueue& queue, const OutboxRow& claimed, Sight sight);
-  // Keeps trying for as long as the store is away: what is known must not be lost.
+  // Keeps trying for as long as the store is unavailable: what is known must not be lost.
   Task<bool> record(OutboxRow next);
   void note_outcome(DestinationQueue& queue, const Outcome& outcome);
   void note_store(const std::string& trouble);
@@ -113,7 +113,8 @@ class OutboxWorker {
   PollLoop loop_;
   TaskGroup tasks_;
   std::list<DestinationQueue> queues_;
-  std::map<std::string, std::uint64_t> strangers_;  // rows of destinations that are not configured
+  std::map<std::string, std::uint64_t>
+      unconfigured_;  // rows of destinations that are not configured
   std::string store_trouble_;
 };
 

@@ -73,10 +73,10 @@ struct Scene : World {
                         {{"provider", rules, 8, 30s, destination}}, context.get_executor());
   }
   [[nodiscard]] OutboxRow row() const { return outbox.rows().front(); }
-  // Changes what is stored, as nobody but a test does.
+  // Changes what is stored, as only a test does.
   void edit(const std::function<void(OutboxRow&)>& change) {
     const OutboxStore::Transition transition = [&](const OutboxRow& there,
-                                                   Instant) -> Expected<OutboxRow, std::string> {
+                                                   Instant) -> OutboxStore::Changed {
       OutboxRow next = there;
       change(next);
       return next;

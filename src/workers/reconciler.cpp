@@ -50,7 +50,7 @@ Task<void> Reconciler::poll() {
   co_await tidy();
 }
 
-// Of a clock that jumps while somebody is asked the last right time goes on: a case that is dated
+// Of a clock that jumps while a source is asked the last right time goes on: a case that is dated
 // by the wrong one would wait for hours after the error is over.
 Instant Reconciler::now() {
   const BootTime here = ports_.clock.now();
@@ -151,7 +151,8 @@ Task<void> Reconciler::work_on(Record record) {
   }
   inquiry.record = std::move(record);
   inquiry.taken = std::move(**taken);
-  // Seen by nobody while it is asked about; if this process ends here, from then on again.
+  // Claimed by no other node while it is asked about; if this process ends here, from then on
+  // again.
   co_await postpone(inquiry.record, claim.until, false);
   co_await inquire(inquiry);
 }
@@ -166,7 +167,7 @@ Task<bool> Reconciler::is_left_to_others(const Record& record) {
   co_return (*found)->id.fence == record.fence && !(*found)->source.empty();
 }
 
-// Somebody else is at it, or nobody will be any more: it must not hide those behind it.
+// Another node has it, or its retries are exhausted: it must not hide those behind it.
 Task<void> Reconciler::skip(const Record& record) {
   const StoreResult<std::optional<Case>> found =
       co_await ports_.cases.find(record.scope, record.key);

@@ -68,7 +68,7 @@ class Reconciler {
   // A record, the case about it, and who may know.
   struct Inquiry {
     Record record;
-    const SourceSettings* source = nullptr;  // nobody
+    const SourceSettings* source = nullptr;  // none
     std::string subject;
     Case taken;
     Instant asked_at{};
@@ -117,11 +117,11 @@ class Reconciler {
   // What it is to be marked as: empty, it is by now. Nothing: it waits.
   Task<std::optional<std::string>> hear_about(const WebhookEvent& event, const Record& record,
                                               const Case* about);
-  // All that were told about it by somebody who may. Nothing: they could not be asked for.
+  // All events about it from sources that may tell. Nothing: they could not be asked for.
   Task<std::optional<std::vector<WebhookEvent>>> events_about(const Record& record,
                                                               const Case* about);
   enum class ByEvent {
-    settled,  // by this or by somebody else
+    settled,  // by this or by a concurrent update
     nothing,  // none of them decides
     not_yet,  // the store could not be told
   };

@@ -17,7 +17,7 @@ std::string heard_as(const std::string& said, const std::string& what) {
   return said.empty() ? what : said + ": " + what;
 }
 
-// The route named somebody else when the doubt arose: that one has seen the request, if anybody
+// The route named another source when the record became unknown: that one has seen it, if any
 // has.
 bool is_another(const SourceSettings& source, const Case& taken) {
   return taken.source != source.name_in_case;
@@ -65,7 +65,7 @@ Task<bool> Reconciler::settle_by_asking(Inquiry& inquiry) {
   co_return false;
 }
 
-// What happened counts, whoever has it. A decline may be an earlier attempt's, or another
+// What happened counts, whichever attempt did it. A decline may be an earlier attempt's, or another
 // request's.
 Task<bool> Reconciler::settle_as_found(Inquiry& inquiry, const SourceFound& found,
                                        const std::string& said) {

@@ -1,4 +1,4 @@
-// Events that say otherwise than what is stored: somebody is called, and nothing is changed.
+// Events that say otherwise than what is stored: an alert is raised, and nothing is changed.
 #include <algorithm>
 
 #include "src/workers/kept_events.hpp"

@@ -1,7 +1,7 @@
 // What providers told by webhook, and what follows from it.
 //
 // Every final event is heard once its record is there: it settles what is in doubt, or it agrees
-// with what is stored, or it says otherwise, and then somebody is called. Events are kept either
+// with what is stored, or it says otherwise, and then an alert is raised. Events are kept either
 // way.
 #include <algorithm>
 
@@ -64,8 +64,8 @@ Task<bool> Reconciler::hear(const WebhookEvent& event) {
     // One event is about one request: a name that several bear says nothing.
     as = "not applied: several records bear this name";
   } else if (!named && about == nullptr) {
-    // Should its record ever be in doubt, it is found there.
-    as = "kept: nothing in doubt bears this name";
+    // Should its record ever be unknown, it is found there.
+    as = "kept: no unknown record bears this name";
   } else {
     const Scope& scope = named ? event.scope : about->id.scope;
     const Key& key = named ? event.key : about->id.key;
@@ -114,7 +114,7 @@ Task<std::optional<std::string>> Reconciler::hear_about(const WebhookEvent& even
                        log_name(record.scope, record.key) +
                        ", whose route does not name that source, or in whose scope it may not"
                        " speak: it is kept and not applied");
-    // Where that is put right, it counts when its record is looked at again.
+    // Where that is put right, it counts when its record is scanned again.
     co_return std::optional<std::string>("not applied: its source may not speak for the record");
   }
   const bool earlier = event.received_at < record.created_at ||
@@ -184,7 +184,7 @@ Task<Reconciler::ByEvent> Reconciler::settle_by_event(const Record& record, cons
                      " proves that it was. It had not been retried yet. Is"
                      " visibility_window too short?");
   }
-  // Where somebody else was quicker it is compared with what they stored.
+  // Where a concurrent update won, it is compared with what that stored.
   const std::string as = "resolved";
   if (settled == Settled::by_us) static_cast<void>(co_await mark(event, as));
   co_return ByEvent::settled;

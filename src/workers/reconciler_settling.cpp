@@ -49,7 +49,7 @@ Task<bool> Reconciler::settle_by_late_answer(Inquiry& inquiry) {
 // What follows from an answer that completes nothing.
 Task<void> Reconciler::go_on(const Inquiry& inquiry) {
   const CaseId& id = inquiry.taken.id;
-  const std::string name = inquiry.source == nullptr ? "nobody" : inquiry.source->name;
+  const std::string name = inquiry.source == nullptr ? "no source" : inquiry.source->name;
   const reconcile::Patience patience =
       inquiry.source == nullptr ? reconcile::Patience{} : inquiry.source->patience;
   const reconcile::Progress progress{std::min(inquiry.taken.attempts, attempts_shown_max),
@@ -131,7 +131,7 @@ Task<bool> Reconciler::note(const CaseId& id, CaseChange change) {
   co_return written.has_value();
 }
 
-// When the pass looks at it again, and what its client is told to wait. The case decides.
+// When it is scanned again, and what its client is told to wait. The case decides.
 Task<void> Reconciler::postpone(const Record& record, Instant until, bool dead) {
   Record next = record;
   auto* unknown = std::get_if<Unknown>(&next.state);

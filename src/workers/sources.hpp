@@ -22,7 +22,7 @@ class SourceDirectory {
   virtual ~SourceDirectory() = default;
 
   // By today's configuration: a source that was wrong when the request came can be put right. But
-  // never somebody else's: it has not seen the request, and would say so. Null: nobody is asked.
+  // never a source of another route: it has not seen the request, and would say so. Null: none.
   [[nodiscard]] virtual const SourceSettings* source_of(const Record& record) const = 0;
   // Whether there is a source of that name that may tell of records of this scope.
   [[nodiscard]] virtual bool speaks_for(const std::string& source, const Scope& scope) const = 0;

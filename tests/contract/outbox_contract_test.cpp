@@ -14,7 +14,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 using testing::Kind;
@@ -466,14 +465,13 @@ TEST_P(OutboxContract, ARefusedChangeLeavesNoTrace) {
   const auto node = connect();
   OutboxStore* const store = &node->outbox;
   const OutboxRow before = found(*store, 1);
-  const auto no =
-      run_here(store->change(id_of(1), OutboxAction::retry, {"ann", "x"},
-                             [](const OutboxRow&, Instant) -> Expected<OutboxRow, std::string> {
-                               return Unexpected{std::string("no")};
-                             }));
+  const OutboxRefusal refusal{OutboxRefusal::Kind::by_transition, "no"};
+  const auto no = run_here(store->change(
+      id_of(1), OutboxAction::retry, {"ann", "x"},
+      [&](const OutboxRow&, Instant) -> OutboxStore::Changed { return Unexpected{refusal}; }));
   ASSERT_TRUE(no);
   ASSERT_FALSE(*no);
-  EXPECT_EQ(no->error(), "no");
+  EXPECT_EQ(no->error(), refusal);
   EXPECT_EQ(found(*store, 1), before);
   EXPECT_EQ(audit_count(), "");
 }
@@ -485,13 +483,12 @@ TEST_P(OutboxContract, WhatIsNotThereIsSaidSo) {
     const auto row = run_here(store->find(id));
     ASSERT_TRUE(row) << store->trouble();
     EXPECT_EQ(*row, std::nullopt);
-    const auto changed =
-        run_here(store->change(id, OutboxAction::retry, {"ann", "x"},
-                               [](const OutboxRow& before,
-                                  Instant) -> Expected<OutboxRow, std::string> { return before; }));
+    const auto changed = run_here(store->change(
+        id, OutboxAction::retry, {"ann", "x"},
+        [](const OutboxRow& before, Instant) -> OutboxStore::Changed { return before; }));
     ASSERT_TRUE(changed);
     ASSERT_FALSE(*changed);
-    EXPECT_THAT(changed->error(), HasSubstr("there is no outbox row"));
+    EXPECT_EQ(changed->error().kind, OutboxRefusal::Kind::no_such_row);
   }
 }
 

@@ -11,10 +11,10 @@
 
 #include "pawl/types/check.hpp"
 #include "src/adapters/http/target.hpp"
+#include "src/config/route_table.hpp"
 #include "src/config/routes.hpp"
-#include "src/gateway/routes.hpp"
 
-namespace pawl::gateway {
+namespace pawl::config {
 namespace {
 
 constexpr std::size_t routes_max = 8;
@@ -80,12 +80,11 @@ bool is_path(std::string_view path) {
 }
 
 // The route that a path has once it is read: nobody has another opinion about it then.
-const config::Route* route_of(const Routes& routes, const config::Config& config,
-                              std::string_view method, const std::string& read) {
-  for (const config::Route& route : config.routes) {
+const Route* route_of(const Routes& routes, const Config& config, std::string_view method,
+                      const std::string& read) {
+  for (const Route& route : config.routes) {
     if (route.method != "*" && route.method != method) continue;
-    if (config::fits(config::canonical_pattern(route.path), read) ||
-        config::fits(config::literal_pattern(route.path), read)) {
+    if (fits(canonical_pattern(route.path), read) || fits(literal_pattern(route.path), read)) {
       return &route;
     }
   }
@@ -101,7 +100,7 @@ std::string with_backslashes_as_slashes(std::string path) {
   return path;
 }
 
-void check(const config::Config& config, std::string_view method, const std::string& path) {
+void check(const Config& config, std::string_view method, const std::string& path) {
   const Routes routes(config);
   if (!is_path(path)) return;
   const RouteMatch match = routes.find(method, path);
@@ -124,7 +123,7 @@ void check(const config::Config& config, std::string_view method, const std::str
 }
 
 void check_text(std::string_view text) {
-  config::Config config;
+  Config config;
   std::vector<std::string_view> lines;
   while (!text.empty() && lines.size() <= routes_max) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -135,9 +134,9 @@ void check_text(std::string_view text) {
   const std::string_view request = lines.back();
   lines.pop_back();
   for (const std::string_view line : lines) {
-    const Expected<config::Match, std::string> match = config::parse_match(line);
+    const Expected<Match, std::string> match = parse_match(line);
     if (!match) continue;
-    config::Route route;
+    Route route;
     route.match = route.name = line;
     route.method = match->method;
     route.path = match->path;
@@ -149,9 +148,9 @@ void check_text(std::string_view text) {
 }
 
 }  // namespace
-}  // namespace pawl::gateway
+}  // namespace pawl::config
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  pawl::gateway::check_text(std::string(data, data + size));
+  pawl::config::check_text(std::string(data, data + size));
   return 0;
 }

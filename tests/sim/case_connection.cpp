@@ -73,7 +73,7 @@ Task<StoreResult<EventList>> CaseConnection::waiting_events(Instant now, std::si
 Task<StoreResult<Done>> CaseConnection::applied(WebhookEvent event, std::string as) {
   if (as.starts_with("contradicts")) ++alarms_.noted;
   if (alarms_.noted > alarms_.raised) {
-    outside_.checker.violated("an event that contradicts what is stored calls somebody",
+    outside_.checker.violated("an event that contradicts what is stored raises an alert",
                               outside_.events.identity_of(event), "nobody heard of " + event.id);
   }
   if (as.ends_with("what is stored agrees")) outside_.events.check_agreement(event);

@@ -118,7 +118,7 @@ void Checker::told_lease(const Identity& identity, Fence fence, Duration left, I
   if (execution->second.lease_end + clock_slack < until) {
     const auto more =
         std::chrono::duration_cast<std::chrono::milliseconds>(until - execution->second.lease_end);
-    violated("nobody is told of more time than its lease has", identity,
+    violated("no owner is told of more time than its lease has", identity,
              text_of(fence) + " was told of " + std::to_string(more.count()) + " ms too many");
   }
 }

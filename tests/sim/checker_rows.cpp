@@ -253,7 +253,7 @@ void Checker::completed(KeyStory& story, const Identity& identity, const Record&
   }
   const auto given = response.body ? answers_.find(*response.body) : answers_.end();
   if (response.status == 408 && given != answers_.end()) {
-    violated("an answer to nobody's request is not stored", identity, "a 408 of the connection");
+    violated("an answer to no request is not stored", identity, "a 408 of the connection");
   }
   if (response.status == 408) {  // ours: abandoned before anybody claimed it
     const int life = static_cast<int>(story.life);

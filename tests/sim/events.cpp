@@ -129,7 +129,7 @@ void Events::check_agreement(const WebhookEvent& event) const {
   const bool own = outside_.checker.is_about(identity, found->second.life, row->fence);
   if (own && !reconcile::is_success(done->response.status)) {
     outside_.checker.violated(
-        "an event that contradicts what is stored calls somebody", identity,
+        "an event that contradicts what is stored raises an alert", identity,
         std::to_string(done->response.status) + " is stored, and it was paid");
   }
 }

@@ -126,7 +126,9 @@ Task<StoreResult<OutboxStore::Changed>> MemoryOutboxStore::change(std::string id
                                                                   Transition transition) {
   const std::lock_guard lock(mutex_);
   const auto row = rows_.find(id);
-  if (row == rows_.end()) co_return Changed(Unexpected{"there is no outbox row " + id});
+  if (row == rows_.end()) {
+    co_return Changed(Unexpected{OutboxRefusal{OutboxRefusal::Kind::no_such_row, {}}});
+  }
   Changed after = transition(row->second, clock_());
   if (!after) co_return after;
   audit_.push_back({id, action, row->second.status, after->status, std::move(author)});

@@ -5,7 +5,7 @@
 #include "src/adapters/postgres/ask.hpp"
 #include "src/adapters/postgres/operator_session.hpp"
 #include "src/adapters/postgres/options.hpp"
-#include "src/adapters/postgres/without_password.hpp"
+#include "src/adapters/postgres/connection_string.hpp"
 
 namespace pawl::postgres {
 namespace {

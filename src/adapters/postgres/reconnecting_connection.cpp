@@ -9,7 +9,7 @@
 
 #include "src/adapters/postgres/ask.hpp"
 #include "src/adapters/postgres/run_on.hpp"
-#include "src/adapters/postgres/without_password.hpp"
+#include "src/adapters/postgres/connection_string.hpp"
 
 namespace pawl::postgres {
 namespace {

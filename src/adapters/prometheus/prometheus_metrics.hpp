@@ -19,7 +19,7 @@
 
 namespace pawl::prom {
 
-// Gauges that are asked for when somebody looks.
+// Gauges that are read when the metrics are.
 struct Gauges {
   double connections = 0;
   double cache_bytes = 0;
@@ -72,8 +72,7 @@ class PrometheusMetrics final : public Metrics,
   void store_took(std::string_view operation, Duration took);
   void unknown_records(double count, double oldest_seconds) override;
   void unreadable_records(double count) override;
-  void waiting_records(
-      double count) override;  // for somebody to resume them, as far as a sweep looks
+  void waiting_records(double count) override;  // waiting to be resumed, as far as a sweep reads
 
   // The text that GET /metrics answers.
   std::string text(const Gauges& now);

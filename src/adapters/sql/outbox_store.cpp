@@ -148,7 +148,7 @@ Result<Done> write_change(Session& session, const Change& change, const OutboxRo
 
 Result<OutboxStore::Changed> change_row(Session& session, const Change& change) {
   using Changed = OutboxStore::Changed;
-  const Changed none = Unexpected{"there is no outbox row " + change.id};
+  const Changed none = Unexpected{OutboxRefusal{OutboxRefusal::Kind::no_such_row, {}}};
   const Result<std::optional<OutboxRow>> there = find_row(session, change.id);
   if (!there) return Unexpected{there.error()};
   if (!*there) return none;

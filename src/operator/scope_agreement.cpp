@@ -1,0 +1,116 @@
+#include "src/operator/scope_agreement.hpp"
+
+#include <chrono>
+#include <optional>
+#include <vector>
+
+#include "src/config/scope_rule.hpp"
+#include "src/operator/moved_keys.hpp"
+
+namespace pawl {
+namespace {
+
+constexpr int agreement_tries_max = 20;  // of nodes that start at once, one gets through each time
+constexpr std::size_t page_rows = 5'000;
+
+using MaybeText = Expected<std::optional<std::string>, std::string>;
+
+Unexpected<std::string> trouble_of(const Upkeep& upkeep) {
+  return Unexpected{"store: " + upkeep.trouble()};
+}
+
+// A key in the store that the new routes would not find; nothing where there is none.
+Task<MaybeText> lost_key(const config::Config& config, std::string stored, Upkeep& upkeep) {
+  const MovedKeys moved(stored, config);
+  if (!moved.possible()) co_return std::optional<std::string>();
+  Scope scope;
+  Key key;
+  for (;;) {
+    const StoreResult<std::vector<Upkeep::KeyTarget>> page =
+        co_await upkeep.targets_after(scope, key, page_rows);
+    if (!page) co_return trouble_of(upkeep);
+    for (const Upkeep::KeyTarget& target : *page) {
+      std::optional<std::string> lost = moved.lost(target.scope.text, target.method, target.path);
+      if (lost) co_return lost;
+    }
+    if (page->size() < page_rows) co_return std::optional<std::string>();
+    scope = page->back().scope;
+    key = page->back().key;
+  }
+}
+
+std::string refusal(const std::string& why) {
+  return "the keys in the store belong to other scopes: " + why +
+         ".\nStarting like this would make live keys new, so a retry of a payment would pay "
+         "again.\nGo back to the old setting, or accept that with --new-scope-rule";
+}
+
+// What is recorded, by the clock that keys expire by.
+struct RecordedRule {
+  std::string rule;
+  std::optional<std::string> history;
+  std::int64_t now = 0;
+};
+
+// Why the rule must not take the recorded one's place; nothing where it may.
+Task<MaybeText> contradicted(const config::Config& config, std::string rule, RecordedRule recorded,
+                             Upkeep& upkeep) {
+  const std::string before = recorded.history.value_or("");
+  std::optional<std::string> why = config::contradiction(recorded.rule, rule);
+  if (!why) why = config::old_contradiction(before, recorded.rule, rule, recorded.now);
+  if (why) co_return why;
+  co_return co_await lost_key(config, recorded.rule, upkeep);
+}
+
+Task<Expected<bool, std::string>> record(Upkeep& upkeep, std::string name,
+                                         std::optional<std::string> expected, std::string value) {
+  const StoreResult<bool> done =
+      co_await upkeep.replace_fact(std::move(name), std::move(expected), std::move(value));
+  if (!done) co_return trouble_of(upkeep);
+  co_return *done;
+}
+
+// Once; false: lost a race with another node that has recorded something.
+Task<Expected<bool, std::string>> try_to_agree(const config::Config& config, Store& store,
+                                               Upkeep& upkeep, bool accepted) {
+  const std::string rule = config::scope_rule(config);
+  const StoreResult<std::optional<std::string>> stored =
+      co_await upkeep.fact(config::scope_rule_fact);
+  if (!stored) co_return trouble_of(upkeep);
+  if (!*stored) co_return co_await record(upkeep, config::scope_rule_fact, std::nullopt, rule);
+  if (**stored == rule) co_return true;
+  const StoreResult<std::optional<std::string>> history =
+      co_await upkeep.fact(config::scope_rule_history_fact);
+  if (!history) co_return trouble_of(upkeep);
+  const StoreResult<StoreClock> clock = co_await store.time();
+  if (!clock) co_return Unexpected{"store: " + std::string(to_text(clock.error()))};
+  const auto since_1970 = clock->now.time_since_epoch();
+  const std::int64_t now = std::chrono::floor<std::chrono::seconds>(since_1970).count();
+  if (!accepted) {
+    const RecordedRule recorded{**stored, *history, now};
+    const MaybeText why = co_await contradicted(config, rule, recorded, upkeep);
+    if (!why) co_return Unexpected{why.error()};
+    if (*why) co_return Unexpected{refusal(**why)};
+  }
+  // The history first: should we die in between, it holds too much rather than too little.
+  const std::string after = config::history_after(history->value_or(""), **stored, rule, now);
+  const Expected<bool, std::string> kept =
+      co_await record(upkeep, config::scope_rule_history_fact, *history, after);
+  if (!kept || !*kept) co_return kept;
+  co_return co_await record(upkeep, config::scope_rule_fact, *stored, rule);
+}
+
+}  // namespace
+
+Task<Expected<Done, std::string>> agree_on_scopes(const config::Config& config, Store& store,
+                                                  Upkeep& upkeep, bool accepted) {
+  for (int i = 0; i < agreement_tries_max; ++i) {
+    const Expected<bool, std::string> agreed =
+        co_await try_to_agree(config, store, upkeep, accepted);
+    if (!agreed) co_return Unexpected{agreed.error()};
+    if (*agreed) co_return Done{};
+  }
+  co_return Unexpected{std::string("other nodes keep changing how scopes are made")};
+}
+
+}  // namespace pawl
