@@ -1,14 +1,12 @@
 #include "src/libpawl/flow_run.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <thread>
 
 #include "pawl/types/json.hpp"
-#include "src/adapters/postgres/wire.hpp"
+#include "src/core/derived_key.hpp"
+#include "src/core/utf8.hpp"
 #include "src/libpawl/call_verdict.hpp"
-#include "src/libpawl/derived_key.hpp"
 #include "src/libpawl/http_caller.hpp"
 
 namespace pawl::detail {
@@ -44,10 +42,10 @@ class AuthorTransaction final : public Transaction {
   }
 
  private:
-  // The same on both stores, and said where it is made: PostgreSQL keeps these as text.
+  // The same on both stores, and said where it is made: they are kept as text.
   static void demand_text(const OutboxItem& item) {
     const auto demand = [](std::string_view text, const std::string& what) {
-      if (postgres::is_text(text)) return;
+      if (is_text(text)) return;
       throw std::invalid_argument("enqueue: " + what + " must be UTF-8 without a zero byte");
     };
     demand(item.destination, "the destination");
@@ -123,21 +121,6 @@ Task<StoreResult<Settlement>> settle(NodeCore& node, Lease& lease,
     lease.record = share(std::move(changed));
   }
   co_return co_await node.engine().settle(lease, outcome);
-}
-
-// False where the same statements would fail again: they break a rule of the database's.
-bool may_pass(const DatabaseError& failure) {
-  const std::string_view code = failure.code();
-  constexpr std::string_view sqlite = "SQLITE_";
-  if (!code.starts_with(sqlite)) {
-    const auto is_class = [&](std::string_view name) { return code.starts_with(name); };
-    return std::ranges::none_of(std::array{"22", "23", "25", "42", "P0"}, is_class);
-  }
-  int number = 0;
-  const std::string_view digits = code.substr(sqlite.size());
-  std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  const int primary = number & 0xff;  // none (a name instead): it may pass
-  return primary != 1 && primary != 19 && primary != 20 && primary != 25;  // see sqlite.org/rescode
 }
 
 std::string why_of(const Outcome& outcome) {
@@ -219,7 +202,7 @@ void FlowRun::demand_next(const Phase& phase, const Next& next) const {
 
 FlowRun::Step FlowRun::commit(const Phase& phase, const std::function<Next(Transaction&)>& decide) {
   node_.reach(phase.name, "begin");
-  std::unique_ptr<PhaseTransaction> work = node_.backend().begin();
+  std::unique_ptr<PhaseTransaction> work = node_.transactions().begin();
   AuthorTransaction transaction(*work, held_, phase.name);
   Next next = decide(transaction);
   demand_next(phase, next);
@@ -287,7 +270,7 @@ void FlowRun::mark(const Phase& phase, const std::string& key) {
   node_.reach(phase.name, "before-mark");
   Point marked = point_;
   marked.sending = Sending{node_.run(store_time(node_)), key};
-  std::unique_ptr<PhaseTransaction> work = node_.backend().begin();
+  std::unique_ptr<PhaseTransaction> work = node_.transactions().begin();
   Record after = work->advance(held_, encode(marked));
   const Commit committed = work->commit();
   work.reset();
@@ -371,7 +354,7 @@ FlowRun::Step FlowRun::record_answer(const Phase& phase, const Call& call, const
       keep_evidence(call, answer, doubt.what);
       throw;
     } catch (const DatabaseError& failure) {
-      if (!may_pass(failure) || node_.clock().now() >= give_up) {
+      if (!node_.transactions().may_pass(failure) || node_.clock().now() >= give_up) {
         keep_evidence(call, answer, failure.what());
         throw;
       }

@@ -1,11 +1,11 @@
-#include "src/libpawl/derived_key.hpp"
+#include "src/core/derived_key.hpp"
 
 #include <gtest/gtest.h>
 
 #include "src/core/advanced_lease.hpp"
 #include "src/core/sha256.hpp"
 
-namespace pawl::detail {
+namespace pawl {
 namespace {
 
 using namespace std::chrono_literals;
@@ -40,4 +40,4 @@ TEST(LeaseEnd, AdvanceAlwaysMovesItAndLeavesItOdd) {
 }
 
 }  // namespace
-}  // namespace pawl::detail
+}  // namespace pawl
