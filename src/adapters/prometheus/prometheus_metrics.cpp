@@ -102,6 +102,16 @@ prometheus::Family<prometheus::Gauge>& PrometheusMetrics::gauges(const char* nam
 }
 
 PrometheusMetrics::PrometheusMetrics(const std::vector<std::string>& routes) {
+  register_engine();
+  register_routes(routes);
+  register_requests();
+  register_records();
+  register_node();
+  register_outbox();
+  register_store();
+}
+
+void PrometheusMetrics::register_engine() {
   for (const Described& each : described()) {
     CounterFamily& family = counters(each.name, each.help);
     Counted& counted = by_counter_[each.counter];
@@ -112,6 +122,9 @@ PrometheusMetrics::PrometheusMetrics(const std::vector<std::string>& routes) {
       counted.known.emplace_back(value, &family.Add({{each.label, value}}));
     }
   }
+}
+
+void PrometheusMetrics::register_routes(const std::vector<std::string>& routes) {
   CounterFamily& requests = counters("pawl_requests_total", "Requests by route and status class");
   CounterFamily& unguarded =
       counters("pawl_unguarded_requests_total", "POST and PATCH forwarded without a key");
@@ -132,13 +145,9 @@ PrometheusMetrics::PrometheusMetrics(const std::vector<std::string>& routes) {
     route.unguarded = &unguarded.Add({{"route", name}});
     route.near_duplicates = &near_duplicates.Add({{"route", name}});
   }
-  auto& store = prometheus::BuildHistogram()
-                    .Name("pawl_store_seconds")
-                    .Help("Store operations, waiting for their batch included")
-                    .Register(registry_);
-  for (const char* operation : {"reserve", "replace", "find", "count"}) {
-    store_[operation] = &store.Add({{"operation", operation}}, seconds_buckets);
-  }
+}
+
+void PrometheusMetrics::register_requests() {
   CounterFamily& replays = counters("pawl_replays_total", "Replayed answers");
   replays_memory_ = &replays.Add({{"from", "memory"}});
   replays_store_ = &replays.Add({{"from", "store"}});
@@ -162,6 +171,9 @@ PrometheusMetrics::PrometheusMetrics(const std::vector<std::string>& routes) {
   }
   duplicates_ = &counters("pawl_duplicates_total", "Requests whose key was there already");
   by_scope(*duplicates_, duplicates_by_scope_, other_scopes);
+}
+
+void PrometheusMetrics::register_records() {
   unknown_ = &gauge("pawl_unknown_records", "Records with an unknown outcome");
   unknown_oldest_ = &gauge("pawl_unknown_oldest_seconds", "Age of the oldest unknown record");
   unreadable_ =
@@ -178,6 +190,9 @@ PrometheusMetrics::PrometheusMetrics(const std::vector<std::string>& routes) {
               "Differences in the last comparison with a source's ledger, by kind");
   ledger_compared_ = &gauges("pawl_ledger_compared_timestamp_seconds",
                              "When the last complete comparison with a source's ledger ended");
+}
+
+void PrometheusMetrics::register_node() {
   connections_ = &gauge("pawl_connections", "Client connections");
   cache_bytes_ = &gauge("pawl_replay_cache_bytes", "Memory held by the replay cache");
   memory_budget_ =
@@ -189,6 +204,9 @@ PrometheusMetrics::PrometheusMetrics(const std::vector<std::string>& routes) {
                            "enough, or not at all")
                       .Add({});
   waiting_ = &gauge("pawl_waiting_requests", "Duplicates that wait for the first to finish");
+}
+
+void PrometheusMetrics::register_outbox() {
   outbox_ = &counters("pawl_outbox_total", "Outbox rows by destination and result");
   outbox_depth_ =
       &gauges("pawl_outbox_depth", "Outbox rows that are not done, by destination and status");
@@ -196,6 +214,16 @@ PrometheusMetrics::PrometheusMetrics(const std::vector<std::string>& routes) {
       &gauges("pawl_outbox_oldest_seconds", "Age of the oldest outbox row that is not done");
   outbox_breaker_ =
       &gauges("pawl_outbox_breaker_open", "1 while the breaker of a destination is open");
+}
+
+void PrometheusMetrics::register_store() {
+  auto& store = prometheus::BuildHistogram()
+                    .Name("pawl_store_seconds")
+                    .Help("Store operations, waiting for their batch included")
+                    .Register(registry_);
+  for (const char* operation : {"reserve", "replace", "find", "count"}) {
+    store_[operation] = &store.Add({{"operation", operation}}, seconds_buckets);
+  }
   breaker_ = &gauge("pawl_store_breaker_open", "1 while the store is known to be unavailable");
   clock_trusted_ = &gauge("pawl_store_clock_trusted",
                           "0 while the store's clock and this machine's have moved apart");
