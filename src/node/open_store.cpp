@@ -51,8 +51,8 @@ Expected<OpenStore, std::string> open_sqlite(const std::string& path,
   }
   // What is made just now is of no older version.
   const bool migrates = options.when_old == WhenOld::migrate || !there_is_one;
-  Expected<std::unique_ptr<sqlite::SqliteStore>, std::string> store = sqlite::SqliteStore::open(
-      path, {}, sqlite_when_old(migrates));
+  Expected<std::unique_ptr<sqlite::SqliteStore>, std::string> store =
+      sqlite::SqliteStore::open(path, {}, sqlite_when_old(migrates));
   if (!store) return Unexpected{store.error()};
   OpenStore opened =
       with_ports(std::make_shared<sql::SessionThread>(std::make_unique<sqlite::SqlSession>(path)));

@@ -11,7 +11,7 @@
 namespace pawl::sqlite {
 
 // Opens or creates the file, and checks it: see `prepare_database`.
-Expected<std::unique_ptr<TransactionSource>, std::string> open_transactions(
-    const std::string& path, WhenOld when_old);
+Expected<std::unique_ptr<TransactionSource>, std::string> open_transactions(const std::string& path,
+                                                                            WhenOld when_old);
 
 }  // namespace pawl::sqlite
