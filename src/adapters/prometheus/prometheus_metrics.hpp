@@ -88,6 +88,7 @@ class PrometheusMetrics final : public Metrics,
     prometheus::Counter* near_duplicates = nullptr;
   };
 
+  static constexpr const char* other_scopes = "other";
   using Scopes = std::map<std::string, prometheus::Counter*, std::less<>>;
 
   struct Counted {
