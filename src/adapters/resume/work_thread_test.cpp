@@ -50,15 +50,15 @@ class KeptOnExit {
   std::promise<void>& promise_;
 };
 
-TEST(WorkThread, EndsAfterWhatWasPostedBefore) {
-  constexpr int posted = 1000;
+// How much of what was posted a thread has done that ends with all of it still to do.
+int done_at_the_end(int posted) {
   int done = 0;
   std::promise<void> go;
   const std::shared_future<void> gone = go.get_future().share();
   std::promise<void> begun;
   {
     WorkThread thread;
-    const KeptOnExit let_go(go);  // goes first: the thread has all of it still to do when it ends
+    const KeptOnExit let_go(go);  // goes just before the thread does
     thread.post([&] {
       begun.set_value();
       gone.wait();
@@ -66,7 +66,12 @@ TEST(WorkThread, EndsAfterWhatWasPostedBefore) {
     for (int i = 0; i < posted; ++i) thread.post([&] { ++done; });
     begun.get_future().wait();
   }
-  EXPECT_EQ(done, posted);
+  return done;
+}
+
+// A thread that left work undone could be quick enough once or twice, but not every time.
+TEST(WorkThread, EndsAfterWhatWasPostedBefore) {
+  for (int round = 0; round < 50; ++round) ASSERT_EQ(done_at_the_end(1000), 1000);
 }
 
 net::awaitable<std::string> ask(WorkThread& thread, std::thread::id& worked_on,
