@@ -428,7 +428,7 @@ TEST_P(FlowsTest, AnotherMessageInThePlaceOfAPromiseIsAnErrorAndNotSwallowed) {
 TEST_P(FlowsTest, ARowFromBeforeTheUpgradeIsTheSamePromise) {
   const Scope scope{"lib:tenant-a"};
   const Key key{"flow-key-00000001"};
-  const std::string former = detail::former_outbox_key(scope, key, "mail", "only#1");
+  const std::string former = former_outbox_key(scope, key, "mail", "only#1");
   const std::string table = on_postgres() ? "pawl.outbox" : "outbox";
   std::vector<std::string> rows;
   Flow flow(node, {.name = "payments"});
