@@ -6,6 +6,7 @@
 
 #include "src/core/encoding.hpp"
 #include "src/core/structured_field_chars.hpp"
+#include "src/core/utf8.hpp"
 
 namespace pawl::sf {
 namespace {

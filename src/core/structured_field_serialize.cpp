@@ -5,6 +5,7 @@
 #include "src/core/overloaded.hpp"
 #include "src/core/structured_field.hpp"
 #include "src/core/structured_field_chars.hpp"
+#include "src/core/utf8.hpp"
 
 namespace pawl::sf {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/libpawl/derived_key.hpp"
+#include "src/core/derived_key.hpp"
 #include "src/libpawl/flow_run.hpp"
 
 namespace pawl {
@@ -210,9 +210,7 @@ void FlowCore::refuse_loudly(const Record& record) {
 
 }  // namespace detail
 
-std::string Run::id(std::string_view of) const {
-  return detail::run_id(scope, key, created_at, of);
-}
+std::string Run::id(std::string_view of) const { return run_id(scope, key, created_at, of); }
 
 const std::string& Run::get(const std::string& name) const {
   const auto found = state.find(name);

@@ -3,8 +3,17 @@
 #pragma once
 
 #include "src/libpawl/flow_core.hpp"
+#include "src/ports/transactions.hpp"
 
 namespace pawl::detail {
+
+// What a phase's outcome has, once its time is over, to be recorded.
+inline constexpr Duration settle_allowance = std::chrono::seconds(10);
+
+// Thrown: it is not known whether it was committed. The record knows.
+struct InDoubt {
+  std::string what;
+};
 
 class FlowRun {
  public:
@@ -19,9 +28,9 @@ class FlowRun {
   // Each gives an answer where the run is over, nothing where it goes on.
   using Step = std::optional<Response>;
 
-  Step run_local(const Phase& phase);
-  Step run_foreign(const Phase& phase);
-  void mark(const Phase& phase, const std::string& key);
+  Step run_transactional(const Phase& phase);
+  Step run_external_call(const Phase& phase);
+  void store_send_intent(const Phase& phase, const std::string& key);
   Step take_in(const Phase& phase, const Call& call, const Outcome& outcome,
                const std::optional<std::string>& unmarked);
   Step look_up(const Phase& phase, const Call& call, const std::string& why);

@@ -1,42 +1,26 @@
 #include "pawl/node.hpp"
 
-#include "src/adapters/postgres/migrate.hpp"
 #include "src/engine/stored_restoration.hpp"
 #include "src/libpawl/node_core.hpp"
 #include "src/node/run_here.hpp"
 
 namespace pawl {
 namespace detail {
-namespace {
-
-std::unique_ptr<TransactionSource> open_transactions(const std::string& url,
-                                                     const NodeOptions& options) {
-  if (const std::optional<std::string> path = sqlite_path(url)) return sqlite_backend(*path);
-  return postgres_backend(url, options.connections, options.allow_lossy_store,
-                          options.statement_timeout);
-}
-
-void prepare_postgres(const std::string& url, const NodeOptions& options) {
-  if (options.connections == 0) throw OpenError("NodeOptions::connections must be at least 1");
-  if (options.statement_timeout < std::chrono::milliseconds(1)) {
-    throw OpenError("NodeOptions::statement_timeout must be at least 1ms");
-  }
-  if (!options.migrate) return;
-  const auto migrated = postgres::migrate(url);
-  if (!migrated) throw OpenError(migrated.error());
-}
-
-}  // namespace
 
 OpenedStore open_for_service(const std::string& url, const NodeOptions& options) {
-  if (!sqlite_path(url)) prepare_postgres(url, options);
+  using WhenOld = OpenStoreOptions::WhenOld;
   OpenStoreOptions opening;
   opening.allow_lossy_store = options.allow_lossy_store;
-  opening.when_old = OpenStoreOptions::WhenOld::migrate;
+  opening.when_old = WhenOld::migrate;
+  opening.when_shared_is_old = options.migrate ? WhenOld::migrate : WhenOld::refuse;
   opening.create = true;
-  Expected<OpenStore, std::string> store = pawl::open_store(url, opening);
+  // First: a limit that makes no sense is refused before anything is migrated.
+  auto transactions =
+      open_transactions(url, opening, {options.connections, options.statement_timeout});
+  if (!transactions) throw OpenError(transactions.error());
+  Expected<OpenStore, std::string> store = open_store(url, opening);
   if (!store) throw OpenError(store.error());
-  return OpenedStore{std::move(*store), open_transactions(url, options), {}};
+  return OpenedStore{std::move(*store), std::move(*transactions), {}};
 }
 
 }  // namespace detail
@@ -50,10 +34,10 @@ Node open(const std::string& url, NodeOptions options) {
 }
 
 void Node::transact(const std::function<void(Database&)>& work) const {
-  const std::unique_ptr<detail::PhaseTransaction> open = core_->backend().begin();
+  const std::unique_ptr<PhaseTransaction> open = core_->transactions().begin();
   Database database(*open);
   work(database);
-  if (open->commit() == detail::Commit::in_doubt) {
+  if (open->commit() == Commit::in_doubt) {
     throw DatabaseError("40003", "the commit's acknowledgement was lost: it may have happened");
   }
 }

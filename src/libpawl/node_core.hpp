@@ -11,9 +11,9 @@
 #include "src/adapters/os/log_sink.hpp"
 #include "src/boundary/boundary.hpp"
 #include "src/engine/stored_restoration.hpp"
-#include "src/libpawl/phase_transaction.hpp"
 #include "src/node/event_loop.hpp"
 #include "src/node/open_store.hpp"
+#include "src/ports/transactions.hpp"
 #include "src/workers/maintenance.hpp"
 
 namespace pawl::detail {
@@ -21,7 +21,7 @@ namespace pawl::detail {
 // A store that is open, and where transactions come from.
 struct OpenedStore {
   OpenStore ports;
-  std::unique_ptr<TransactionSource> backend;
+  std::unique_ptr<TransactionSource> transactions;
   std::optional<StoredRestoration> restored;  // as found when it was opened
 };
 // Throws OpenError.
@@ -96,7 +96,7 @@ class NodeCore {
   Store& store() { return *opened_.ports.store; }
   Clock& clock() { return loop_.clock; }
   Metrics& metrics() { return *options_.metrics; }
-  TransactionSource& backend() { return *opened_.backend; }
+  TransactionSource& transactions() { return *opened_.transactions; }
   ReconciliationStore& cases() { return *opened_.ports.cases; }
   http::Deadlines& deadlines() { return loop_.deadlines; }
   [[nodiscard]] std::optional<std::string> trouble() const { return opened_.ports.trouble(); }

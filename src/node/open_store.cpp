@@ -2,9 +2,11 @@
 
 #include <filesystem>
 
+#include "src/adapters/postgres/migrate.hpp"
 #include "src/adapters/postgres/postgres_store.hpp"
 #include "src/adapters/postgres/session_notifications.hpp"
 #include "src/adapters/postgres/sql_session.hpp"
+#include "src/adapters/postgres/transaction_source.hpp"
 #include "src/adapters/sql/key_directory.hpp"
 #include "src/adapters/sql/ledger_store.hpp"
 #include "src/adapters/sql/observation_store.hpp"
@@ -14,9 +16,12 @@
 #include "src/adapters/sqlite/ledger_workspace.hpp"
 #include "src/adapters/sqlite/sql_session.hpp"
 #include "src/adapters/sqlite/sqlite_store.hpp"
+#include "src/adapters/sqlite/transaction_source.hpp"
 
 namespace pawl {
 namespace {
+
+using WhenOld = OpenStoreOptions::WhenOld;
 
 constexpr std::string_view sqlite_scheme = "sqlite:";
 
@@ -32,6 +37,10 @@ OpenStore with_ports(const std::shared_ptr<sql::SessionThread>& thread) {
   return opened;
 }
 
+sqlite::WhenOld sqlite_when_old(bool migrates) {
+  return migrates ? sqlite::WhenOld::migrate : sqlite::WhenOld::refuse;
+}
+
 Expected<OpenStore, std::string> open_sqlite(const std::string& path,
                                              const OpenStoreOptions& options) {
   std::error_code ignored;
@@ -41,9 +50,9 @@ Expected<OpenStore, std::string> open_sqlite(const std::string& path,
     return Unexpected{"there is no file \"" + path + "\""};
   }
   // What is made just now is of no older version.
-  const bool migrates = options.when_old == OpenStoreOptions::WhenOld::migrate || !there_is_one;
-  Expected<std::unique_ptr<sqlite::SqliteStore>, std::string> store = sqlite::SqliteStore::open(
-      path, {}, migrates ? sqlite::WhenOld::migrate : sqlite::WhenOld::refuse);
+  const bool migrates = options.when_old == WhenOld::migrate || !there_is_one;
+  Expected<std::unique_ptr<sqlite::SqliteStore>, std::string> store =
+      sqlite::SqliteStore::open(path, {}, sqlite_when_old(migrates));
   if (!store) return Unexpected{store.error()};
   OpenStore opened =
       with_ports(std::make_shared<sql::SessionThread>(std::make_unique<sqlite::SqlSession>(path)));
@@ -56,10 +65,19 @@ Expected<OpenStore, std::string> open_sqlite(const std::string& path,
   return opened;
 }
 
-Expected<OpenStore, std::string> open_postgres(const std::string& url,
-                                               const OpenStoreOptions& options) {
+postgres::Options postgres_options(const OpenStoreOptions& options) {
   postgres::Options how;
   how.allow_lossy_store = options.allow_lossy_store;
+  return how;
+}
+
+Expected<OpenStore, std::string> open_postgres(const std::string& url,
+                                               const OpenStoreOptions& options) {
+  if (options.when_shared_is_old == WhenOld::migrate) {
+    const auto migrated = postgres::migrate(url);
+    if (!migrated) return Unexpected{migrated.error()};
+  }
+  const postgres::Options how = postgres_options(options);
   Expected<std::unique_ptr<postgres::PostgresStore>, std::string> store =
       postgres::PostgresStore::open(url, how);
   if (!store) return Unexpected{store.error()};
@@ -88,6 +106,13 @@ Expected<OpenStore, std::string> open_store(const std::string& url,
                                             const OpenStoreOptions& options) {
   const std::optional<std::string> path = sqlite_path(url);
   return path ? open_sqlite(*path, options) : open_postgres(url, options);
+}
+
+Expected<std::unique_ptr<TransactionSource>, std::string> open_transactions(
+    const std::string& url, const OpenStoreOptions& options, const TransactionLimits& limits) {
+  const std::optional<std::string> path = sqlite_path(url);
+  if (!path) return postgres::open_transactions(url, postgres_options(options), limits);
+  return sqlite::open_transactions(*path, sqlite_when_old(options.when_old == WhenOld::migrate));
 }
 
 Expected<std::unique_ptr<LedgerWorkspace>, std::string> open_ledger_workspace(

@@ -18,6 +18,7 @@
 #include "src/ports/outbox_store.hpp"
 #include "src/ports/reconciliation_store.hpp"
 #include "src/ports/store.hpp"
+#include "src/ports/transactions.hpp"
 #include "src/ports/upkeep.hpp"
 
 namespace pawl {
@@ -28,10 +29,11 @@ namespace pawl {
 struct OpenStoreOptions {
   // Accept a PostgreSQL that may forget what it acknowledged.
   bool allow_lossy_store = false;
-  // What becomes of a SQLite store of an older schema version. A PostgreSQL one is changed by
-  // `pawl migrate` alone, and a newer one is always refused.
+  // What becomes of a SQLite store of an older schema version. A newer one is always refused.
   enum class WhenOld { refuse, migrate };
   WhenOld when_old = WhenOld::refuse;
+  // The same of a PostgreSQL one, which others share: as a rule `pawl migrate` alone changes it.
+  WhenOld when_shared_is_old = WhenOld::refuse;
   // Make a SQLite store where there is none.
   bool create = false;
 };
@@ -58,6 +60,11 @@ struct OpenStore {
 
 Expected<OpenStore, std::string> open_store(const std::string& url,
                                             const OpenStoreOptions& options);
+
+// Transactions for a service's own tables in the database that the store is in, on connections of
+// their own. `limits` are PostgreSQL's alone.
+Expected<std::unique_ptr<TransactionSource>, std::string> open_transactions(
+    const std::string& url, const OpenStoreOptions& options, const TransactionLimits& limits);
 
 // Where two ledgers are compared: at that path, or in a temporary file where it is empty.
 Expected<std::unique_ptr<LedgerWorkspace>, std::string> open_ledger_workspace(

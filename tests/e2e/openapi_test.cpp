@@ -19,9 +19,9 @@ std::string text_of(const std::string& file) {
   return text.str();
 }
 
-class OpenApi : public GatewayTest {
+class OpenApiTest : public GatewayTest {
  protected:
-  OpenApi() : GatewayTest(StoreKind::postgres) {}
+  OpenApiTest() : GatewayTest(StoreKind::postgres) {}
 
   ServeProcess& node(const std::string& lines, const std::string& policy = "") {
     return start({.policy = policy, .top = "", .rest = tenants() + key_api(lines, "\"tenant-a\"")});
@@ -89,6 +89,145 @@ class OpenApi : public GatewayTest {
   std::ostringstream answers_;
 };
 
+// The answers that the document is held to, one kind after the other.
+class OpenApi : public OpenApiTest {
+ protected:
+  // Refused before anything is looked up.
+  void ask_in_vain(const ServeProcess& gateway, const ServeProcess& small,
+                   const ServeProcess& off) {
+    const std::string large =
+        R"({"owner":"consumer-token-0001","request":")" + std::string(200, 'x') + "\"}";
+    for (const std::string& verb : verbs) {
+      ask(off, verb, first);
+      ask(gateway, verb, first, "");
+      ask(gateway, verb, first, "secret-of-b");
+      ask(gateway, verb, "{}");
+      ask(small, verb, large);
+      without_json(gateway, verb);
+    }
+    see(gateway, "");
+    see(gateway, "secret-of-b");
+    see(gateway, "secret-of-a", "?api=no");
+    see(gateway);  // 404
+  }
+
+  // Sent back to us by what we have forwarded to. The headers that say so.
+  WireHeaders ask_in_a_loop(const ServeProcess& gateway) {
+    get(gateway.port(), "/x", {{"Authorization", "secret-of-a"}});
+    const WireHeaders looping{{"Via", upstream.requests().at(0).header("Via").value_or("")}};
+    for (const char* path : {"/_pawl/v1/policy", "/_pawl/v1/openapi.json"}) {
+      note(path, "get", get(gateway.port(), path, looping));
+    }
+    note("/_pawl/v1/keys/{key}", "get", get(gateway.port(), "/_pawl/v1/keys/" + job, looping));
+    for (const std::string& verb : verbs) {
+      Post again{.key = "", .body = first, .path = "/_pawl/v1/keys/" + job + "/" + verb};
+      again.headers = looping;
+      note("/_pawl/v1/keys/{key}/" + verb, "post", post(gateway.port(), again));
+    }
+    return looping;
+  }
+
+  // One key's life. How its first owner speaks of it.
+  std::string live(const ServeProcess& gateway) {
+    const HttpAnswer granted = ask(gateway, "reserve", first);
+    const std::string held = R"({"owner":"consumer-token-0001","fence":)" + fence_of(granted);
+    see(gateway);
+    ask(gateway, "reserve", other);
+    ask(gateway, "reserve", R"({"owner":"consumer-token-0002","fingerprint":"another"})");
+    ask(gateway, "advance", held + R"(,"after":"","recovery_point":"charged"})");
+    ask(gateway, "renew", held + "}");
+    ask(gateway, "release", held + R"(,"reason":"closed"})");
+    for (const std::string verb : {"advance", "renew"}) {
+      const std::string more =
+          verb == "advance" ? R"(,"after":"charged","recovery_point":"x"})" : "}";
+      EXPECT_EQ(ask(gateway, verb, held + more).status, 409);
+      EXPECT_EQ(ask(gateway, verb, held + more, "secret-of-a", "no-such-key-at-all").status, 404);
+    }
+    const HttpAnswer next = ask(gateway, "reserve", other);
+    const std::string holds = R"({"owner":"consumer-token-0002","fence":)" + fence_of(next);
+    const std::string body =
+        R"(,"response":{"status":201,"headers":[["X-A","b"]],"body_base64":"/w=="}})";
+    ask(gateway, "complete", holds + body);
+    for (const char* verb : {"complete", "release"}) {
+      EXPECT_EQ(ask(gateway, verb, held + "}").status, 409);
+      EXPECT_EQ(ask(gateway, verb, held + "}", "secret-of-a", "no-such-key-at-all").status, 404);
+    }
+    EXPECT_EQ(ask(gateway, "reserve", first).status, 200);
+    see(gateway);
+    return held;
+  }
+
+  // What providers tell.
+  void tell_all(const ServeProcess& told, const ServeProcess& gateway, const WireHeaders& looping) {
+    EXPECT_EQ(tell(told, paid).status, 200);
+    EXPECT_EQ(tell(told, paid).status, 200);
+    EXPECT_EQ(tell(told, R"({"id":"e2","type":"another"})").status, 200);
+    EXPECT_EQ(tell(told, R"({"id":"e2","type":"paid"})").status, 422);
+    EXPECT_EQ(tell(told, paid, {}, "nobody").status, 404);
+    EXPECT_EQ(tell(told, "\"" + std::string(200, 'x') + "\"").status, 413);
+    EXPECT_EQ(tell(gateway, paid, looping).status, 508);
+    Post forged{.key = "", .body = paid, .path = "/_pawl/v1/webhooks/bank"};
+    EXPECT_EQ(note("/_pawl/v1/webhooks/{source}", "post", post(told.port(), forged)).status, 401);
+  }
+
+  void exceed_limits(const ServeProcess& small, const ServeProcess& gateway) {
+    EXPECT_TRUE(until([&] { return see(small).status == 429; }));
+    ask(small, "reserve", first, "secret-of-a", "a-first-new-key-1");
+    EXPECT_EQ(ask(small, "reserve", first, "secret-of-a", "a-second-new-key-1").status, 429);
+    EXPECT_TRUE(until([&] {
+      return ask(gateway, "complete", R"({"owner":"consumer-token-0003","fence":1})").status == 429;
+    }));
+  }
+
+  // The end of a key.
+  void expire(const ServeProcess& brief) {
+    const std::string late = "a-key-that-expires";
+    const HttpAnswer last = ask(brief, "reserve", first, "secret-of-a", late);
+    ask(brief, "complete", R"({"owner":"consumer-token-0001","fence":)" + fence_of(last) + "}",
+        "secret-of-a", late);
+    const WireHeaders as_a{{"Authorization", "secret-of-a"}};
+    EXPECT_TRUE(
+        until([&] { return ask(brief, "reserve", other, "secret-of-a", late).status == 410; }));
+    EXPECT_EQ(note("/_pawl/v1/keys/{key}", "get",
+                   get(brief.port(), "/_pawl/v1/keys/" + late + "?api=true", as_a))
+                  .status,
+              410);
+  }
+
+  void ask_without_store(const ServeProcess& gateway, const ServeProcess& told,
+                         const std::string& held) {
+    shared_postgres().stop();
+    for (int i = 0; i < 6; ++i) ask(gateway, "reserve", first);  // until the breaker is open
+    for (const std::string& verb : verbs) {
+      const std::string more =
+          verb == "advance" ? R"(,"after":"charged","recovery_point":"x"})" : "}";
+      EXPECT_EQ(ask(gateway, verb, verb == "reserve" ? first : held + more).status, 503) << verb;
+    }
+    EXPECT_EQ(see(gateway).status, 503);
+    EXPECT_EQ(tell(told, paid).status, 503);
+    shared_postgres().start();
+  }
+
+  // Every answer fits the document, and every status of the document was seen.
+  void check_answers() {
+    const testing::TemporaryFolder folder_of_npm;
+    for (const char* const name : {"check.js", "package.json", "package-lock.json"}) {
+      std::filesystem::copy(source + "/tests/openapi/" + name, folder_of_npm.path());
+    }
+    const testing::Finished installed =
+        testing::run_program({PAWL_NPM, "ci", "--prefer-offline", "--no-audit", "--no-fund",
+                              "--prefix", folder_of_npm.path()});
+    ASSERT_EQ(installed.exit_code, 0) << installed.out << installed.err;
+    const std::string answers = folder_of_npm.path() / "answers";
+    std::ofstream(answers) << answers_.str();
+    const testing::Finished checked = testing::run_program(
+        {PAWL_NODE, folder_of_npm.path() / "check.js", source + "/docs/openapi.json", answers});
+    EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
+  }
+
+  const std::string paid = R"({"id":"e1","type":"paid","key":"0123456789abcdef"})";
+};
+
 TEST_F(OpenApi, IsServedAsItStandsInTheDocumentation) {
   ServeProcess& gateway = start();
   const HttpAnswer served = get(gateway.port(), "/_pawl/v1/openapi.json");
@@ -107,116 +246,16 @@ TEST_F(OpenApi, SaysWhatTheProgramAnswersAndNothingElse) {
   for (const char* path : {"/_pawl/v1/policy", "/_pawl/v1/openapi.json"}) {
     note(path, "get", get(gateway.port(), path));
   }
-  // Refused before anything is looked up.
-  const std::string large =
-      R"({"owner":"consumer-token-0001","request":")" + std::string(200, 'x') + "\"}";
-  for (const std::string& verb : verbs) {
-    ask(off, verb, first);
-    ask(gateway, verb, first, "");
-    ask(gateway, verb, first, "secret-of-b");
-    ask(gateway, verb, "{}");
-    ask(small, verb, large);
-    without_json(gateway, verb);
-  }
-  see(gateway, "");
-  see(gateway, "secret-of-b");
-  see(gateway, "secret-of-a", "?api=no");
-  see(gateway);  // 404
-  // Sent back to us by what we have forwarded to.
-  get(gateway.port(), "/x", {{"Authorization", "secret-of-a"}});
-  const WireHeaders looping{{"Via", upstream.requests().at(0).header("Via").value_or("")}};
-  for (const char* path : {"/_pawl/v1/policy", "/_pawl/v1/openapi.json"}) {
-    note(path, "get", get(gateway.port(), path, looping));
-  }
-  note("/_pawl/v1/keys/{key}", "get", get(gateway.port(), "/_pawl/v1/keys/" + job, looping));
-  for (const std::string& verb : verbs) {
-    Post again{.key = "", .body = first, .path = "/_pawl/v1/keys/" + job + "/" + verb};
-    again.headers = looping;
-    note("/_pawl/v1/keys/{key}/" + verb, "post", post(gateway.port(), again));
-  }
-  // One key's life.
-  const HttpAnswer granted = ask(gateway, "reserve", first);
-  const std::string held = R"({"owner":"consumer-token-0001","fence":)" + fence_of(granted);
-  see(gateway);
-  ask(gateway, "reserve", other);
-  ask(gateway, "reserve", R"({"owner":"consumer-token-0002","fingerprint":"another"})");
-  ask(gateway, "advance", held + R"(,"after":"","recovery_point":"charged"})");
-  ask(gateway, "renew", held + "}");
-  ask(gateway, "release", held + R"(,"reason":"closed"})");
-  for (const std::string verb : {"advance", "renew"}) {
-    const std::string more =
-        verb == "advance" ? R"(,"after":"charged","recovery_point":"x"})" : "}";
-    EXPECT_EQ(ask(gateway, verb, held + more).status, 409);
-    EXPECT_EQ(ask(gateway, verb, held + more, "secret-of-a", "no-such-key-at-all").status, 404);
-  }
-  const HttpAnswer next = ask(gateway, "reserve", other);
-  const std::string holds = R"({"owner":"consumer-token-0002","fence":)" + fence_of(next);
-  const std::string body =
-      R"(,"response":{"status":201,"headers":[["X-A","b"]],"body_base64":"/w=="}})";
-  ask(gateway, "complete", holds + body);
-  for (const char* verb : {"complete", "release"}) {
-    EXPECT_EQ(ask(gateway, verb, held + "}").status, 409);
-    EXPECT_EQ(ask(gateway, verb, held + "}", "secret-of-a", "no-such-key-at-all").status, 404);
-  }
-  EXPECT_EQ(ask(gateway, "reserve", first).status, 200);
-  see(gateway);
-  // What providers tell.
+  ask_in_vain(gateway, small, off);
+  const WireHeaders looping = ask_in_a_loop(gateway);
+  const std::string held = live(gateway);
   ServeProcess& told =
       start({.policy = "body_limit = 100\n", .top = "", .rest = tenants() + webhook()});
-  const std::string paid = R"({"id":"e1","type":"paid","key":"0123456789abcdef"})";
-  EXPECT_EQ(tell(told, paid).status, 200);
-  EXPECT_EQ(tell(told, paid).status, 200);
-  EXPECT_EQ(tell(told, R"({"id":"e2","type":"another"})").status, 200);
-  EXPECT_EQ(tell(told, R"({"id":"e2","type":"paid"})").status, 422);
-  EXPECT_EQ(tell(told, paid, {}, "nobody").status, 404);
-  EXPECT_EQ(tell(told, "\"" + std::string(200, 'x') + "\"").status, 413);
-  EXPECT_EQ(tell(gateway, paid, looping).status, 508);
-  Post forged{.key = "", .body = paid, .path = "/_pawl/v1/webhooks/bank"};
-  EXPECT_EQ(note("/_pawl/v1/webhooks/{source}", "post", post(told.port(), forged)).status, 401);
-  // Limits.
-  EXPECT_TRUE(until([&] { return see(small).status == 429; }));
-  ask(small, "reserve", first, "secret-of-a", "a-first-new-key-1");
-  EXPECT_EQ(ask(small, "reserve", first, "secret-of-a", "a-second-new-key-1").status, 429);
-  EXPECT_TRUE(until([&] {
-    return ask(gateway, "complete", R"({"owner":"consumer-token-0003","fence":1})").status == 429;
-  }));
-  // The end of a key.
-  const std::string late = "a-key-that-expires";
-  const HttpAnswer last = ask(brief, "reserve", first, "secret-of-a", late);
-  ask(brief, "complete", R"({"owner":"consumer-token-0001","fence":)" + fence_of(last) + "}",
-      "secret-of-a", late);
-  const WireHeaders as_a{{"Authorization", "secret-of-a"}};
-  EXPECT_TRUE(
-      until([&] { return ask(brief, "reserve", other, "secret-of-a", late).status == 410; }));
-  EXPECT_EQ(note("/_pawl/v1/keys/{key}", "get",
-                 get(brief.port(), "/_pawl/v1/keys/" + late + "?api=true", as_a))
-                .status,
-            410);
-  // Without a store.
-  shared_postgres().stop();
-  for (int i = 0; i < 6; ++i) ask(gateway, "reserve", first);  // until the breaker is open
-  for (const std::string& verb : verbs) {
-    const std::string more =
-        verb == "advance" ? R"(,"after":"charged","recovery_point":"x"})" : "}";
-    EXPECT_EQ(ask(gateway, verb, verb == "reserve" ? first : held + more).status, 503) << verb;
-  }
-  EXPECT_EQ(see(gateway).status, 503);
-  EXPECT_EQ(tell(told, paid).status, 503);
-  shared_postgres().start();
-
-  const testing::TemporaryFolder folder_of_npm;
-  for (const char* const name : {"check.js", "package.json", "package-lock.json"}) {
-    std::filesystem::copy(source + "/tests/openapi/" + name, folder_of_npm.path());
-  }
-  const testing::Finished installed =
-      testing::run_program({PAWL_NPM, "ci", "--prefer-offline", "--no-audit", "--no-fund",
-                            "--prefix", folder_of_npm.path()});
-  ASSERT_EQ(installed.exit_code, 0) << installed.out << installed.err;
-  const std::string answers = folder_of_npm.path() / "answers";
-  std::ofstream(answers) << answers_.str();
-  const testing::Finished checked = testing::run_program(
-      {PAWL_NODE, folder_of_npm.path() / "check.js", source + "/docs/openapi.json", answers});
-  EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
+  tell_all(told, gateway, looping);
+  exceed_limits(small, gateway);
+  expire(brief);
+  ask_without_store(gateway, told, held);
+  check_answers();
 }
 
 }  // namespace

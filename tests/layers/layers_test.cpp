@@ -43,6 +43,20 @@ TEST(Layers, AnAdapterThatReachesForTheEngineOrANeighbourIsReported) {
       SizeIs(1));
 }
 
+TEST(Layers, ALibraryFileThatReachesForADatabaseIsReported) {
+  for (const char* header :
+       {"sqlite3.h", "libpq-fe.h", "src/adapters/postgres/wire.hpp", "src/adapters/sql/session.hpp",
+        "src/adapters/sqlite/database.hpp", "src/adapters/memory/memory_store.hpp"}) {
+    const std::string line = std::string("#include \"") + header + "\"\n";
+    EXPECT_THAT(violations_in("src/libpawl/flow_run.cpp", line), SizeIs(1)) << header;
+    EXPECT_THAT(violations_in("include/pawl/database.hpp", line), SizeIs(1)) << header;
+  }
+  EXPECT_THAT(violations_in("src/libpawl/flow_run.cpp",
+                            "#include \"src/ports/transactions.hpp\"\n"
+                            "#include \"src/node/open_store.hpp\"\n"),
+              IsEmpty());
+}
+
 TEST(Layers, AnExampleThatReachesForWhatIsNotInstalledIsReported) {
   EXPECT_THAT(violations_in("examples/common/json.hpp", "#include \"src/core/json_writer.hpp\"\n"),
               SizeIs(1));

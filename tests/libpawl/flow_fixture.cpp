@@ -12,7 +12,7 @@
 #include <sstream>
 #include <thread>
 
-#include "src/libpawl/derived_key.hpp"
+#include "src/core/derived_key.hpp"
 #include "tests/support/process.hpp"
 
 namespace pawl::testing {
@@ -186,7 +186,7 @@ std::string FlowTest::query(const std::string& sql) {
 }
 
 std::size_t FlowTest::charges(const std::string& key) {
-  const std::string wanted = detail::phase_key(Scope{"lib:tenant-a"}, Key{key}, "charge");
+  const std::string wanted = phase_key(Scope{"lib:tenant-a"}, Key{key}, "charge");
   std::ifstream lines(folder_.path() / "provider");
   std::size_t count = 0;
   for (std::string line; std::getline(lines, line);) {

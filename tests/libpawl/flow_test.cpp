@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "pawl/async.hpp"
-#include "src/libpawl/derived_key.hpp"
+#include "src/core/derived_key.hpp"
 #include "src/libpawl/node_core.hpp"
 #include "tests/libpawl/flows_fixture.hpp"
 #include "tests/support/process.hpp"
@@ -372,8 +372,8 @@ TEST_P(FlowsTest, EnqueuedCallsAreThereIfAndOnlyIfThePhaseCommitted) {
       ask(on_postgres() ? "SELECT (extract(epoch FROM created_at) * 1000000)::bigint FROM pawl.keys"
                         : "SELECT created_at FROM keys");
   EXPECT_EQ(ask("SELECT derived_key FROM " + outbox + " WHERE path = '/x'"),
-            detail::outbox_key(Scope{"lib:tenant-a"}, Key{"flow-key-00000001"}, "mail", "only#2",
-                               Instant(Duration(std::stoll(life)))))
+            outbox_key(Scope{"lib:tenant-a"}, Key{"flow-key-00000001"}, "mail", "only#2",
+                       Instant(Duration(std::stoll(life)))))
       << "the same on both stores";
 }
 
@@ -428,7 +428,7 @@ TEST_P(FlowsTest, AnotherMessageInThePlaceOfAPromiseIsAnErrorAndNotSwallowed) {
 TEST_P(FlowsTest, ARowFromBeforeTheUpgradeIsTheSamePromise) {
   const Scope scope{"lib:tenant-a"};
   const Key key{"flow-key-00000001"};
-  const std::string former = detail::former_outbox_key(scope, key, "mail", "only#1");
+  const std::string former = former_outbox_key(scope, key, "mail", "only#1");
   const std::string table = on_postgres() ? "pawl.outbox" : "outbox";
   std::vector<std::string> rows;
   Flow flow(node, {.name = "payments"});

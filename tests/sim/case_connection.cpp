@@ -1,4 +1,3 @@
-#include "tests/sim/connection_call.hpp"
 #include "tests/sim/events.hpp"
 #include "tests/sim/worker_stores.hpp"
 
@@ -10,21 +9,10 @@ using EventList = std::vector<WebhookEvent>;
 
 }  // namespace
 
-template <class T, class Statement>
-Task<StoreResult<T>> CaseConnection::ask(std::string what, const char* place, bool writes,
-                                         Statement statement) {
-  std::function<StoreResult<T>()> apply = [&server = link_.server(),
-                                           statement = std::move(statement)] {
-    return server.run(statement(server.cases()));
-  };
-  if (!link_.tells()) what.clear();
-  co_return co_await link_.ask<T>(std::move(what), place, writes, std::move(apply));
-}
-
 Task<StoreResult<std::optional<Case>>> CaseConnection::take(CaseClaim claim) {
   std::string what = "takes the case of " + text_of({claim.id.scope, claim.id.key});
   auto statement = [claim = std::move(claim)](Cases& cases) { return cases.take(claim); };
-  return ask<std::optional<Case>>(std::move(what), "cases.take", true, std::move(statement));
+  return table_.ask<std::optional<Case>>(std::move(what), "cases.take", true, std::move(statement));
 }
 
 Task<StoreResult<Done>> CaseConnection::change(CaseId id, CaseChange change) {
@@ -33,12 +21,12 @@ Task<StoreResult<Done>> CaseConnection::change(CaseId id, CaseChange change) {
   auto statement = [id = std::move(id), change = std::move(change)](Cases& cases) {
     return cases.change(id, change);
   };
-  return ask<Done>(std::move(what), "cases.change", true, std::move(statement));
+  return table_.ask<Done>(std::move(what), "cases.change", true, std::move(statement));
 }
 
 Task<StoreResult<bool>> CaseConnection::reopen(Scope scope, Key key, CaseNote note) {
   auto statement = [scope, key, note](Cases& cases) { return cases.reopen(scope, key, note); };
-  return ask<bool>("reopens a case", "cases.reopen", true, std::move(statement));
+  return table_.ask<bool>("reopens a case", "cases.reopen", true, std::move(statement));
 }
 
 Task<StoreResult<bool>> CaseConnection::keep_event(WebhookEvent event) {
@@ -46,7 +34,7 @@ Task<StoreResult<bool>> CaseConnection::keep_event(WebhookEvent event) {
                      text_of(outside_.events.identity_of(event)) + ": " +
                      std::to_string(event.response.status);
   auto statement = [event = std::move(event)](Cases& cases) { return cases.keep_event(event); };
-  return ask<bool>(std::move(what), "store.event", true, std::move(statement));
+  return table_.ask<bool>(std::move(what), "store.event", true, std::move(statement));
 }
 
 Task<StoreResult<EventList>> CaseConnection::events_of(std::string subject) {
@@ -54,7 +42,7 @@ Task<StoreResult<EventList>> CaseConnection::events_of(std::string subject) {
     return cases.events_of(subject);
   };
   StoreResult<EventList> found =
-      co_await ask<EventList>("reads events", "store.events", false, std::move(statement));
+      co_await table_.ask<EventList>("reads events", "store.events", false, std::move(statement));
   if (found) outside_.events.leave_out_close_ones(*found);
   co_return found;
 }
@@ -63,8 +51,8 @@ Task<StoreResult<EventList>> CaseConnection::waiting_events(Instant now, std::si
   auto statement = [now, events_max](Cases& cases) {
     return cases.waiting_events(now, events_max);
   };
-  StoreResult<EventList> found = co_await ask<EventList>("looks for events", "store.waiting_events",
-                                                         false, std::move(statement));
+  StoreResult<EventList> found = co_await table_.ask<EventList>(
+      "looks for events", "store.waiting_events", false, std::move(statement));
   if (found) outside_.events.leave_out_close_ones(*found);
   co_return found;
 }
@@ -82,40 +70,42 @@ Task<StoreResult<Done>> CaseConnection::applied(WebhookEvent event, std::string 
   auto statement = [event = std::move(event), as = std::move(as)](Cases& cases) {
     return cases.applied(event, as);
   };
-  return ask<Done>(std::move(what), "cases.applied", true, std::move(statement));
+  return table_.ask<Done>(std::move(what), "cases.applied", true, std::move(statement));
 }
 
 Task<StoreResult<Done>> CaseConnection::postpone(WebhookEvent event, Instant until) {
   auto statement = [event = std::move(event), until](Cases& cases) {
     return cases.postpone(event, until);
   };
-  return ask<Done>("puts an event off", "cases.postpone", true, std::move(statement));
+  return table_.ask<Done>("puts an event off", "cases.postpone", true, std::move(statement));
 }
 
 Task<StoreResult<std::vector<Case>>> CaseConnection::cases_of(std::string subject) {
   auto statement = [subject = std::move(subject)](Cases& cases) { return cases.cases_of(subject); };
-  return ask<std::vector<Case>>("reads cases", "cases.of", false, std::move(statement));
+  return table_.ask<std::vector<Case>>("reads cases", "cases.of", false, std::move(statement));
 }
 
 Task<StoreResult<std::optional<Case>>> CaseConnection::find(Scope scope, Key key) {
   auto statement = [scope, key](Cases& cases) { return cases.find(scope, key); };
-  return ask<std::optional<Case>>("reads a case", "cases.find", false, std::move(statement));
+  return table_.ask<std::optional<Case>>("reads a case", "cases.find", false, std::move(statement));
 }
 
 Task<StoreResult<std::vector<CaseNote>>> CaseConnection::notes_of(Scope scope, Key key) {
   auto statement = [scope, key](Cases& cases) { return cases.notes_of(scope, key); };
-  return ask<std::vector<CaseNote>>("reads notes", "cases.notes", false, std::move(statement));
+  return table_.ask<std::vector<CaseNote>>("reads notes", "cases.notes", false,
+                                           std::move(statement));
 }
 
 Task<StoreResult<std::vector<AuditRow>>> CaseConnection::audit_of(Scope scope, Key key) {
   auto statement = [scope, key](Cases& cases) { return cases.audit_of(scope, key); };
-  return ask<std::vector<AuditRow>>("reads the audit", "cases.audit", false, std::move(statement));
+  return table_.ask<std::vector<AuditRow>>("reads the audit", "cases.audit", false,
+                                           std::move(statement));
 }
 
 Task<StoreResult<std::vector<LateEvidence>>> CaseConnection::evidence_of(Scope scope, Key key) {
   auto statement = [scope, key](Cases& cases) { return cases.evidence_of(scope, key); };
-  return ask<std::vector<LateEvidence>>("reads evidence", "cases.evidence", false,
-                                        std::move(statement));
+  return table_.ask<std::vector<LateEvidence>>("reads evidence", "cases.evidence", false,
+                                               std::move(statement));
 }
 
 Task<StoreResult<std::vector<CaseId>>> CaseConnection::undetermined(std::string scope_prefix,
@@ -124,22 +114,24 @@ Task<StoreResult<std::vector<CaseId>>> CaseConnection::undetermined(std::string 
   auto statement = [scope_prefix, route, now, cases_max](Cases& cases) {
     return cases.undetermined(scope_prefix, route, now, cases_max);
   };
-  return ask<std::vector<CaseId>>("looks for cases", "cases.due", false, std::move(statement));
+  return table_.ask<std::vector<CaseId>>("looks for cases", "cases.due", false,
+                                         std::move(statement));
 }
 
 Task<StoreResult<std::size_t>> CaseConnection::count_dead() {
   auto statement = [](Cases& cases) { return cases.count_dead(); };
-  return ask<std::size_t>("counts dead letters", "cases.count", false, std::move(statement));
+  return table_.ask<std::size_t>("counts dead letters", "cases.count", false, std::move(statement));
 }
 
 Task<StoreResult<std::size_t>> CaseConnection::count_async_dead() {
   auto statement = [](Cases& cases) { return cases.count_async_dead(); };
-  return ask<std::size_t>("counts what was given up", "cases.count", false, std::move(statement));
+  return table_.ask<std::size_t>("counts what was given up", "cases.count", false,
+                                 std::move(statement));
 }
 
 Task<StoreResult<std::size_t>> CaseConnection::reap(Instant before) {
   auto statement = [before](Cases& cases) { return cases.reap(before); };
-  return ask<std::size_t>("forgets old cases", "cases.reap", true, std::move(statement));
+  return table_.ask<std::size_t>("forgets old cases", "cases.reap", true, std::move(statement));
 }
 
 }  // namespace pawl::sim

@@ -62,4 +62,26 @@ Task<StoreResult<T>> Connection::ask(std::string what, const char* place, bool w
   co_return flattened(std::move(result));
 }
 
+// The way to one of the server's tables: a memory store.
+template <class Table>
+class TableConnection {
+ public:
+  TableConnection(Connection& link, Table& table) : link_(link), table_(table) {}
+
+  // `statement` makes the task of the memory store, at the server.
+  template <class T, class Statement>
+  Task<StoreResult<T>> ask(std::string what, const char* place, bool writes, Statement statement) {
+    std::function<StoreResult<T>()> apply = [&server = link_.server(), &table = table_,
+                                             statement = std::move(statement)] {
+      return server.run(statement(table));
+    };
+    if (!link_.tells()) what.clear();
+    co_return co_await link_.ask<T>(std::move(what), place, writes, std::move(apply));
+  }
+
+ private:
+  Connection& link_;
+  Table& table_;
+};
+
 }  // namespace pawl::sim

@@ -1,6 +1,6 @@
 #include "tests/sim/outbox.hpp"
 
-#include "src/libpawl/derived_key.hpp"
+#include "src/core/derived_key.hpp"
 
 namespace pawl::sim {
 namespace {
@@ -27,8 +27,7 @@ Outbox::Outbox(Outside& outside) : outside_(outside) {
 // As pawl.enqueue does it: the same promise made again is the same row.
 void Outbox::enqueue(const Record& held, const std::string& body) {
   const Identity identity{held.scope, held.key};
-  const std::string derived =
-      detail::outbox_key(held.scope, held.key, destination, "", held.created_at);
+  const std::string derived = outbox_key(held.scope, held.key, destination, "", held.created_at);
   const std::string name = text_of(identity) + " of life " +
                            std::to_string(outside_.checker.life_of(identity, held.fence));
   messages_.push_back({identity, name, derived});

@@ -1,7 +1,7 @@
 // The outbox: messages that a service promised in the transaction in which it completed its key,
 // where their rows lie, and the destination that they go to.
 //
-// What a row is known by is src/libpawl/derived_key. The rows lie in the server's outbox, and the
+// What a row is known by is src/core/derived_key. The rows lie in the server's outbox, and the
 // product's worker and reconciler of the outbox do the rest.
 #pragma once
 

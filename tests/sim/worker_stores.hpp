@@ -2,6 +2,7 @@
 // its records, and the same truth behind it.
 #pragma once
 
+#include "tests/sim/connection_call.hpp"
 #include "tests/sim/upstream.hpp"
 
 namespace pawl::sim {
@@ -15,7 +16,7 @@ struct Alarms {
 class CaseConnection final : public ReconciliationStore {
  public:
   CaseConnection(Outside& outside, Connection& link, Alarms& alarms)
-      : outside_(outside), link_(link), alarms_(alarms) {}
+      : outside_(outside), table_(link, link.server().cases()), alarms_(alarms) {}
 
   Task<StoreResult<std::optional<Case>>> take(CaseClaim claim) override;
   Task<StoreResult<Done>> change(CaseId id, CaseChange change) override;
@@ -39,18 +40,14 @@ class CaseConnection final : public ReconciliationStore {
   [[nodiscard]] std::string trouble() const override { return "the store did not answer"; }
 
  private:
-  // `statement` makes the task of the memory store, at the server.
-  template <class T, class Statement>
-  Task<StoreResult<T>> ask(std::string what, const char* place, bool writes, Statement statement);
-
   Outside& outside_;
-  Connection& link_;
+  TableConnection<memory::MemoryReconciliationStore> table_;
   Alarms& alarms_;
 };
 
 class OutboxConnection final : public OutboxStore {
  public:
-  explicit OutboxConnection(Connection& link) : link_(link) {}
+  explicit OutboxConnection(Connection& link) : table_(link, link.server().outbox()) {}
 
   Task<StoreResult<OutboxClaimed>> claim(OutboxClaim claim) override;
   Task<StoreResult<bool>> write(OutboxWrite write) override;
@@ -62,10 +59,7 @@ class OutboxConnection final : public OutboxStore {
   [[nodiscard]] std::string trouble() const override { return "the store did not answer"; }
 
  private:
-  template <class T, class Statement>
-  Task<StoreResult<T>> ask(std::string what, const char* place, bool writes, Statement statement);
-
-  Connection& link_;
+  TableConnection<memory::MemoryOutboxStore> table_;
 };
 
 }  // namespace pawl::sim

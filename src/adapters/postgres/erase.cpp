@@ -4,6 +4,7 @@
 #include "src/adapters/postgres/batch.hpp"
 #include "src/adapters/postgres/failures.hpp"
 #include "src/adapters/postgres/passes.hpp"
+#include "src/core/utf8.hpp"
 
 namespace pawl::postgres {
 namespace {

@@ -104,6 +104,26 @@ std::string replace(Wanted wanted, Form form, const std::string& scopes) {
   return sql + " RETURNING k.scope_id, k.idempotency_key";
 }
 
+// Read before any row: what is purged afterwards raises it again.
+const std::string purge_epoch =
+    "(SELECT value::pg_catalog.int8 FROM pawl.meta"
+    " WHERE name OPERATOR(pg_catalog.=) 'purge_epoch')";
+
+// Batches must look rows up one by one, in their order: it is what keeps two of them from
+// deadlocking, and a plan made while the table was small must not scan it when it has grown.
+// Names in full: they are looked up before the search_path is ours.
+std::string settings(const std::string& local) {
+  std::string list;
+  for (const char* setting :
+       {"'lock_timeout', $1", "'synchronous_commit', $2", "'search_path', $3",
+        "'enable_seqscan', 'off'", "'enable_hashjoin', 'off'", "'enable_mergejoin', 'off'",
+        "'enable_bitmapscan', 'off'", "'enable_material', 'off'", "'jit', 'off'",
+        "'plan_cache_mode', 'force_generic_plan'"}) {
+    list.append("pg_catalog.set_config(").append(setting).append(", ").append(local).append("), ");
+  }
+  return "SELECT " + list + "pg_catalog.clock_timestamp(), " + purge_epoch;
+}
+
 }  // namespace
 
 void Statements::set(StatementId id, std::string name, std::string sql) {
@@ -112,31 +132,16 @@ void Statements::set(StatementId id, std::string name, std::string sql) {
 
 Statements::Statements(bool distributed) : distributed_(distributed) {
   const std::string scopes = distributed ? " AND k.scope_id = ANY($1)" : "";
-  const std::string row = names(is_any, "k.");
+  set_transactions();
+  set_writes(scopes);
+  set_notes(scopes);
+  set_reads(scopes);
+  set_due(scopes);
+  set_reaping(scopes);
+  set_evidence();
+}
 
-  // Read before any row: what is purged afterwards raises it again.
-  const std::string purge_epoch =
-      "(SELECT value::pg_catalog.int8 FROM pawl.meta"
-      " WHERE name OPERATOR(pg_catalog.=) 'purge_epoch')";
-
-  // Batches must look rows up one by one, in their order: it is what keeps two of them from
-  // deadlocking, and a plan made while the table was small must not scan it when it has grown.
-  // Names in full: they are looked up before the search_path is ours.
-  const auto settings = [&](const std::string& local) {
-    std::string list;
-    for (const char* setting :
-         {"'lock_timeout', $1", "'synchronous_commit', $2", "'search_path', $3",
-          "'enable_seqscan', 'off'", "'enable_hashjoin', 'off'", "'enable_mergejoin', 'off'",
-          "'enable_bitmapscan', 'off'", "'enable_material', 'off'", "'jit', 'off'",
-          "'plan_cache_mode', 'force_generic_plan'"}) {
-      list.append("pg_catalog.set_config(")
-          .append(setting)
-          .append(", ")
-          .append(local)
-          .append("), ");
-    }
-    return "SELECT " + list + "pg_catalog.clock_timestamp(), " + purge_epoch;
-  };
+void Statements::set_transactions() {
   set(StatementId::begin, "begin", settings("true"));
   set(StatementId::begin_all, "begin_all", settings("false"));
   set(StatementId::clock, "clock",
@@ -144,15 +149,25 @@ Statements::Statements(bool distributed) : distributed_(distributed) {
       " pg_catalog.clock_timestamp(), " +
           purge_epoch);
   set(StatementId::barrier, "barrier", barrier_sql);
+}
 
-  set(StatementId::reserve, "reserve", insert(is_of_reservation, Form::batch, distributed));
-  set(StatementId::insert, "insert", insert(is_any, Form::batch, distributed));
-  set(StatementId::reserve_one, "reserve_one", insert(is_of_reservation, Form::one, distributed));
+void Statements::set_writes(const std::string& scopes) {
+  set(StatementId::reserve, "reserve", insert(is_of_reservation, Form::batch, distributed_));
+  set(StatementId::insert, "insert", insert(is_any, Form::batch, distributed_));
+  set(StatementId::reserve_one, "reserve_one", insert(is_of_reservation, Form::one, distributed_));
   set(StatementId::settle_one, "settle_one", replace(is_of_settlement, Form::one, ""));
   set(StatementId::settle, "settle", replace(is_of_settlement, Form::batch, scopes));
   set(StatementId::replace, "replace", replace(is_not_request, Form::batch, scopes));
   set(StatementId::replace_all, "replace_all", replace(is_any, Form::batch, scopes));
+  set(StatementId::erase, "erase",
+      "DELETE FROM pawl.keys AS k USING unnest($1::text[], $2::text[], $3::bigint[], $4::text[],"
+      " $5::timestamptz[]) AS b(scope_id, idempotency_key, expected_fence, expected_status,"
+      " expected_locked_until) WHERE " +
+          same_key + scopes + guard + " RETURNING k.scope_id, k.idempotency_key");
+}
 
+// What is written beside the rows that were just written.
+void Statements::set_notes(const std::string& scopes) {
   set(StatementId::note_due, "note_due",
       "INSERT INTO pawl.due (scope_id, id, kind, due_at, idempotency_keys)"
       " SELECT b.scope_id, $6::bigint, b.status, min(b.due_at), array_agg(b.idempotency_key)"
@@ -172,14 +187,11 @@ Statements::Statements(bool distributed) : distributed_(distributed) {
           same_key + scopes +
           " AND k.owner = b.owner AND k.fence = b.fence AND k.status = b.status"
           " ON CONFLICT (scope_id, id) DO NOTHING");
-  set(StatementId::erase, "erase",
-      "DELETE FROM pawl.keys AS k USING unnest($1::text[], $2::text[], $3::bigint[], $4::text[],"
-      " $5::timestamptz[]) AS b(scope_id, idempotency_key, expected_fence, expected_status,"
-      " expected_locked_until) WHERE " +
-          same_key + scopes + guard + " RETURNING k.scope_id, k.idempotency_key");
+}
 
+void Statements::set_reads(const std::string& scopes) {
   set(StatementId::find, "find",
-      "SELECT " + row +
+      "SELECT " + names(is_any, "k.") +
           " FROM unnest($1::text[], $2::text[]) AS b(scope_id, idempotency_key)"
           " JOIN pawl.keys AS k ON " +
           same_key + scopes);
@@ -189,7 +201,18 @@ Statements::Statements(bool distributed) : distributed_(distributed) {
       " FROM unnest($1::text[], $2::text[]) AS b(scope_id, idempotency_key)"
       " JOIN pawl.keys AS k ON " +
           same_key + scopes + " WHERE k.status = $3");
+  // By the notes: they name every key in such a state, and have an index by scope.
+  set(StatementId::count_active, "count_active",
+      "SELECT count(*) FROM (SELECT DISTINCT k.idempotency_key FROM pawl.due AS d"
+      " CROSS JOIN LATERAL unnest(d.idempotency_keys) AS n(idempotency_key)"
+      " JOIN pawl.keys AS k ON k.scope_id = d.scope_id"
+      " AND k.idempotency_key = n.idempotency_key COLLATE \"C\""
+      " WHERE d.scope_id = $1 AND d.kind IN ('in_progress', 'unknown', 'pending')"
+      " AND k.scope_id = $1 AND k.status IN ('in_progress', 'unknown', 'pending')"
+      " LIMIT $2) AS a");
+}
 
+void Statements::set_due(const std::string& scopes) {
   set(StatementId::due_page, "due_page",
       "SELECT scope_id, id, due_at, idempotency_keys FROM pawl.due"
       " WHERE kind = $1 AND due_at <= $2 AND (due_at, scope_id, id) > ($3, $4, $5)"
@@ -204,7 +227,9 @@ Statements::Statements(bool distributed) : distributed_(distributed) {
       " $3::timestamptz[], $5::timestamptz[]) AS b(scope_id, id, due_at, next_due_at)"
       " WHERE k.scope_id = b.scope_id AND k.id = b.id" +
           scopes + " AND k.kind = $4 AND k.due_at = b.due_at");
+}
 
+void Statements::set_reaping(const std::string& scopes) {
   set(StatementId::reap_page, "reap_page",
       "SELECT scope_id, idempotency_key, reap_after, status, fence, expires_at,"
       " coalesce(octet_length(request), 0) + coalesce(octet_length(response_body), 0),"
@@ -219,16 +244,9 @@ Statements::Statements(bool distributed) : distributed_(distributed) {
           same_key + scopes +
           " AND k.reap_after IS NOT DISTINCT FROM b.reap_after"  // not by its index: many may agree
           " AND k.status = b.status AND k.fence = b.fence AND k.expires_at = b.expires_at");
+}
 
-  // By the notes: they name every key in such a state, and have an index by scope.
-  set(StatementId::count_active, "count_active",
-      "SELECT count(*) FROM (SELECT DISTINCT k.idempotency_key FROM pawl.due AS d"
-      " CROSS JOIN LATERAL unnest(d.idempotency_keys) AS n(idempotency_key)"
-      " JOIN pawl.keys AS k ON k.scope_id = d.scope_id"
-      " AND k.idempotency_key = n.idempotency_key COLLATE \"C\""
-      " WHERE d.scope_id = $1 AND d.kind IN ('in_progress', 'unknown', 'pending')"
-      " AND k.scope_id = $1 AND k.status IN ('in_progress', 'unknown', 'pending')"
-      " LIMIT $2) AS a");
+void Statements::set_evidence() {
   set(StatementId::keep_evidence, "keep_evidence",
       "INSERT INTO pawl.evidence (scope_id, id, idempotency_key, fence, owner, fingerprint, "
       "attempt,"

@@ -53,6 +53,15 @@ class Statements {
 
  private:
   void set(StatementId id, std::string name, std::string sql);
+  // `scopes`: what tells a distributed server which scopes a batch touches; else empty.
+  void set_transactions();
+  void set_writes(const std::string& scopes);
+  void set_notes(const std::string& scopes);
+  void set_reads(const std::string& scopes);
+  void set_due(const std::string& scopes);
+  void set_reaping(const std::string& scopes);
+  void set_evidence();
+
   std::array<Statement, statements_count> all_;
   bool distributed_;
 };

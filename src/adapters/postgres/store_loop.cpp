@@ -10,6 +10,7 @@
 
 #include "pawl/types/check.hpp"
 #include "src/adapters/postgres/evidence.hpp"
+#include "src/core/utf8.hpp"
 
 namespace pawl::postgres {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "pawl/types/check.hpp"
 #include "src/core/encoding.hpp"
+#include "src/core/utf8.hpp"
 
 namespace pawl::postgres {
 namespace {
@@ -49,34 +50,6 @@ void overwrite(std::string& bytes, std::size_t at, std::uint32_t value) {
   std::string encoded;
   append_big_endian(encoded, value);
   bytes.replace(at, encoded.size(), encoded);
-}
-
-// How many bytes the UTF-8 sequence at the start of `bytes` has; 0 where there is none.
-std::size_t utf8_length(std::string_view bytes) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
-  const auto continued = [&](std::size_t count) {
-    if (bytes.size() < count) return false;
-    for (std::size_t i = 1; i < count; ++i) {
-      if ((byte(i) & 0xc0U) != 0x80U) return false;
-    }
-    return true;
-  };
-  const unsigned first = byte(0);
-  if (first < 0x80U) return 1;
-  if (first >= 0xc2U && first <= 0xdfU) return continued(2) ? 2 : 0;
-  if (first >= 0xe0U && first <= 0xefU) {
-    if (!continued(3)) return 0;
-    const bool overlong = first == 0xe0U && byte(1) < 0xa0U;
-    const bool surrogate = first == 0xedU && byte(1) > 0x9fU;
-    return overlong || surrogate ? 0 : 3;
-  }
-  if (first >= 0xf0U && first <= 0xf4U) {
-    if (!continued(4)) return 0;
-    const bool overlong = first == 0xf0U && byte(1) < 0x90U;
-    const bool beyond = first == 0xf4U && byte(1) > 0x8fU;
-    return overlong || beyond ? 0 : 4;
-  }
-  return 0;
 }
 
 }  // namespace
@@ -165,15 +138,6 @@ Parameter only_element(const Parameter& array) {
       big_endian<std::int32_t>(bytes.substr(first_at, size_bytes));
   PAWL_CHECK(size.has_value());
   return {element_type(array.type), std::string(bytes.substr(first_at + size_bytes)), *size < 0};
-}
-
-bool is_text(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const std::size_t length = utf8_length(bytes);
-    if (length == 0 || bytes.front() == '\0') return false;
-    bytes.remove_prefix(length);
-  }
-  return true;
 }
 
 std::string text_of(std::string_view bytes) {

@@ -59,9 +59,6 @@ class ArrayBuilder {
 // The only element of an array, as a value of its own.
 Parameter only_element(const Parameter& array);
 
-// UTF-8 without a zero byte: what a text column can hold.
-bool is_text(std::string_view bytes);
-
 // Any bytes as text and back: see schema/postgres/0001_keys.sql.
 std::string text_of(std::string_view bytes);
 std::string bytes_of(std::string_view text);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "src/core/utf8.hpp"
+
 namespace pawl::postgres {
 namespace {
 

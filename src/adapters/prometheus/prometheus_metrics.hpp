@@ -87,6 +87,7 @@ class PrometheusMetrics final : public Metrics,
     prometheus::Counter* near_duplicates = nullptr;
   };
 
+  static constexpr const char* other_scopes = "other";
   using Scopes = std::map<std::string, prometheus::Counter*, std::less<>>;
 
   struct Counted {
@@ -94,6 +95,15 @@ class PrometheusMetrics final : public Metrics,
     const char* label = nullptr;  // its name; nullptr: none
     std::vector<std::pair<std::string_view, prometheus::Counter*>> known;  // by the label's value
   };
+
+  // Everything that is counted is there from the start, in these groups.
+  void register_engine();
+  void register_routes(const std::vector<std::string>& routes);
+  void register_requests();
+  void register_records();
+  void register_node();
+  void register_outbox();
+  void register_store();
 
   CounterFamily& counters(const char* name, const char* help);
   prometheus::Gauge& gauge(const char* name, const char* help);
@@ -105,40 +115,40 @@ class PrometheusMetrics final : public Metrics,
   std::map<Counter, Counted> by_counter_;
   std::map<std::string, Route, std::less<>> routes_;
   std::map<std::string, prometheus::Histogram*, std::less<>> store_;
-  prometheus::Counter* replays_memory_;
-  prometheus::Counter* replays_store_;
-  CounterFamily* misuse_;
-  prometheus::Counter* hints_;
-  CounterFamily* observed_;
-  prometheus::Counter* observations_dropped_;
-  CounterFamily* refused_;
-  CounterFamily* webhooks_;
-  CounterFamily* duplicates_;
-  CounterFamily* outbox_;
-  prometheus::Family<prometheus::Gauge>* outbox_depth_;
-  prometheus::Family<prometheus::Gauge>* outbox_oldest_;
-  prometheus::Family<prometheus::Gauge>* outbox_breaker_;
+  prometheus::Counter* replays_memory_ = nullptr;
+  prometheus::Counter* replays_store_ = nullptr;
+  CounterFamily* misuse_ = nullptr;
+  prometheus::Counter* hints_ = nullptr;
+  CounterFamily* observed_ = nullptr;
+  prometheus::Counter* observations_dropped_ = nullptr;
+  CounterFamily* refused_ = nullptr;
+  CounterFamily* webhooks_ = nullptr;
+  CounterFamily* duplicates_ = nullptr;
+  CounterFamily* outbox_ = nullptr;
+  prometheus::Family<prometheus::Gauge>* outbox_depth_ = nullptr;
+  prometheus::Family<prometheus::Gauge>* outbox_oldest_ = nullptr;
+  prometheus::Family<prometheus::Gauge>* outbox_breaker_ = nullptr;
   std::mutex outbox_mutex_;
   std::vector<prometheus::Gauge*> outbox_gauges_;  // all that were ever set
   std::mutex scopes_mutex_;
   Scopes duplicates_by_scope_;
   Scopes misuse_by_scope_;
-  prometheus::Gauge* unknown_;
-  prometheus::Gauge* unknown_oldest_;
-  prometheus::Gauge* unreadable_;
-  prometheus::Gauge* to_resume_;
-  prometheus::Gauge* dead_;
-  prometheus::Gauge* async_dead_;
-  prometheus::Family<prometheus::Gauge>* ledger_differences_;
-  prometheus::Family<prometheus::Gauge>* ledger_compared_;
-  prometheus::Gauge* connections_;
-  prometheus::Gauge* cache_bytes_;
-  prometheus::Gauge* memory_budget_;
-  prometheus::Gauge* memory_used_;
-  prometheus::Counter* log_dropped_;
-  prometheus::Gauge* breaker_;
-  prometheus::Gauge* clock_trusted_;
-  prometheus::Gauge* waiting_;
+  prometheus::Gauge* unknown_ = nullptr;
+  prometheus::Gauge* unknown_oldest_ = nullptr;
+  prometheus::Gauge* unreadable_ = nullptr;
+  prometheus::Gauge* to_resume_ = nullptr;
+  prometheus::Gauge* dead_ = nullptr;
+  prometheus::Gauge* async_dead_ = nullptr;
+  prometheus::Family<prometheus::Gauge>* ledger_differences_ = nullptr;
+  prometheus::Family<prometheus::Gauge>* ledger_compared_ = nullptr;
+  prometheus::Gauge* connections_ = nullptr;
+  prometheus::Gauge* cache_bytes_ = nullptr;
+  prometheus::Gauge* memory_budget_ = nullptr;
+  prometheus::Gauge* memory_used_ = nullptr;
+  prometheus::Counter* log_dropped_ = nullptr;
+  prometheus::Gauge* breaker_ = nullptr;
+  prometheus::Gauge* clock_trusted_ = nullptr;
+  prometheus::Gauge* waiting_ = nullptr;
 };
 
 }  // namespace pawl::prom

@@ -7,7 +7,7 @@
 #include "pawl/types/key.hpp"
 #include "pawl/types/time.hpp"
 
-namespace pawl::detail {
+namespace pawl {
 
 // Of a foreign phase's call.
 std::string phase_key(const Scope& scope, const Key& key, std::string_view phase);
@@ -23,4 +23,4 @@ std::string former_outbox_key(const Scope& scope, const Key& key, std::string_vi
 // Run::id.
 std::string run_id(const Scope& scope, const Key& key, Instant created_at, std::string_view of);
 
-}  // namespace pawl::detail
+}  // namespace pawl

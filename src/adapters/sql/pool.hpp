@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-namespace pawl::detail {
+namespace pawl::sql {
 
 template <class Connection>
 class Pool {
@@ -47,4 +47,4 @@ class Pool {
   std::vector<std::unique_ptr<Connection>> idle_;  // under mutex_
 };
 
-}  // namespace pawl::detail
+}  // namespace pawl::sql

@@ -1,10 +1,10 @@
-#include "src/libpawl/derived_key.hpp"
+#include "src/core/derived_key.hpp"
 
 #include <gtest/gtest.h>
 
 #include "src/core/sha256.hpp"
 
-namespace pawl::detail {
+namespace pawl {
 namespace {
 
 using namespace std::chrono_literals;
@@ -27,4 +27,4 @@ TEST(DerivedKey, NeverChanges) {
 }
 
 }  // namespace
-}  // namespace pawl::detail
+}  // namespace pawl

@@ -1,15 +1,22 @@
 // One transaction in which domain rows and a record's next state commit together.
+//
+// Blocking and with exceptions, unlike the other ports: a service's own code runs inside of it.
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "pawl/database.hpp"
+#include "pawl/types/outbox_item.hpp"
 #include "pawl/types/record.hpp"
+#include "pawl/types/sql.hpp"
 
-namespace pawl::detail {
+struct sqlite3;
+struct pg_conn;
+
+namespace pawl {
 
 // Thrown: the record is not ours any more. Nothing of the transaction may be kept.
 struct Superseded {
@@ -26,7 +33,9 @@ class PhaseTransaction {
   // Rolls back what was not committed.
   virtual ~PhaseTransaction() = default;
 
+  // Throws DatabaseError.
   virtual Rows query(const std::string& sql, const std::vector<Value>& parameters) = 0;
+  // The connection itself; null on the other database.
   virtual sqlite3* sqlite() { return nullptr; }
   virtual pg_conn* postgres() { return nullptr; }
 
@@ -42,6 +51,12 @@ class PhaseTransaction {
 
 inline constexpr std::chrono::seconds connection_wait_max{30};
 
+// Of a shared store. An embedded one has one writer, and ends no statement by itself.
+struct TransactionLimits {
+  std::size_t connections = 8;  // how many may be open at once
+  std::chrono::milliseconds statement_max = std::chrono::seconds(60);  // a commit's too
+};
+
 // Where transactions come from. Any thread; a PhaseTransaction belongs to the one that began it.
 class TransactionSource {
  public:
@@ -49,12 +64,8 @@ class TransactionSource {
   // Throws DatabaseError. Waits while all connections are in use, for `connection_wait_max`. Throws
   // std::logic_error where this thread has one open already.
   virtual std::unique_ptr<PhaseTransaction> begin() = 0;
+  // False where the same statements would fail again: they break a rule of the database's.
+  [[nodiscard]] virtual bool may_pass(const DatabaseError& failure) const = 0;
 };
 
-// Both throw OpenError.
-std::unique_ptr<TransactionSource> sqlite_backend(const std::string& path);
-std::unique_ptr<TransactionSource> postgres_backend(const std::string& url, std::size_t connections,
-                                                    bool allow_lossy_store,
-                                                    std::chrono::milliseconds statement_max);
-
-}  // namespace pawl::detail
+}  // namespace pawl

@@ -1,10 +1,10 @@
-#include "src/libpawl/pool.hpp"
+#include "src/adapters/sql/pool.hpp"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 
-namespace pawl::detail {
+namespace pawl::sql {
 namespace {
 
 using namespace std::chrono_literals;
@@ -28,4 +28,4 @@ TEST(Pool, WaitsForAPlace) {
 }
 
 }  // namespace
-}  // namespace pawl::detail
+}  // namespace pawl::sql

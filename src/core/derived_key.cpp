@@ -1,11 +1,11 @@
-#include "src/libpawl/derived_key.hpp"
+#include "src/core/derived_key.hpp"
 
 #include <algorithm>
 #include <initializer_list>
 
 #include "src/core/sha256.hpp"
 
-namespace pawl::detail {
+namespace pawl {
 namespace {
 
 // As PostgreSQL's length() counts.
@@ -45,4 +45,4 @@ std::string run_id(const Scope& scope, const Key& key, Instant created_at, std::
   return hashed("pawl-run-id", {scope.text, key.text, life, of}).substr(0, 32);
 }
 
-}  // namespace pawl::detail
+}  // namespace pawl

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace pawl::detail {
+namespace pawl::sql {
 
 class OpenHere {
  public:
@@ -34,4 +34,4 @@ class OpenHere {
   const void* backend_;
 };
 
-}  // namespace pawl::detail
+}  // namespace pawl::sql
