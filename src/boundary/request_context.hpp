@@ -36,7 +36,9 @@ class RequestContext {
 
   // Somebody who has hung up is not waited for.
   [[nodiscard]] virtual bool client_is_gone() { return false; }
-  // What is kept with the record for whoever goes on with it: a worker, or a flow.
+  // What is kept with the record for whoever goes on with it: a worker, or a flow. It is a copy of
+  // the body; whether there is any can be asked without.
+  [[nodiscard]] virtual bool is_stored() const { return false; }
   [[nodiscard]] virtual std::optional<StoredRequest> to_store() const { return std::nullopt; }
 
   const BoundaryPolicy& policy;
