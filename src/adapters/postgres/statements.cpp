@@ -144,6 +144,7 @@ Statements::Statements(bool distributed) : distributed_(distributed) {
       " pg_catalog.clock_timestamp(), " +
           purge_epoch);
   set(StatementId::barrier, "barrier", barrier_sql);
+  set(StatementId::limit, "limit", "SELECT pg_catalog.set_config('statement_timeout', $1, true)");
 
   set(StatementId::reserve, "reserve", insert(is_of_reservation, Form::batch, distributed));
   set(StatementId::insert, "insert", insert(is_any, Form::batch, distributed));
