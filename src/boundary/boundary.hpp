@@ -129,6 +129,7 @@ class Boundary {
   Task<Admission> watch_another_node(RequestContext& context, BootTime until, Admission admission);
   Task<void> wait_for_leader(RequestContext& context, std::shared_ptr<Sleeper> sleeper,
                              BootTime until);
+  Task<Response> look_once_more(RequestContext& context);
   Response still_in_flight(RequestContext& context);
 
   Task<Response> execute(RequestContext& context, Granted granted, Execution& execution);

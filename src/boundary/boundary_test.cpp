@@ -82,7 +82,14 @@ class BoundaryTest : public ::testing::Test {
       key = Key{std::string(key_text)};
     }
     [[nodiscard]] bool client_is_gone() override { return gone; }
+    [[nodiscard]] bool is_stored() const override { return policy.mode == Mode::async; }
+    [[nodiscard]] std::optional<StoredRequest> to_store() const override {
+      ++copies;
+      if (!is_stored()) return std::nullopt;
+      return StoredRequest{std::string(path), {}, body};
+    }
     bool gone = false;
+    mutable int copies = 0;  // of the body
   };
 
   Task<Response> send(Node& node, std::string_view key = "key-00000001",
@@ -272,9 +279,12 @@ class Held final : public Execution {
       net::steady_timer moment(context_, 1ms);
       co_await moment.async_wait(net::use_awaitable);
     }
-    co_return testing::answered(201);
+    if (meanwhile) meanwhile();
+    co_return outcome;
   }
   int sends = 0;
+  std::function<void()> meanwhile;  // once they wait
+  Outcome outcome = testing::answered(201);
 
  private:
   BoundaryState& state_;
@@ -301,6 +311,71 @@ TEST_F(BoundaryTest, DuplicatesThatWaitAreGivenTheFirstOnesAnswer) {
   for (std::future<void>& each : done) each.get();
   EXPECT_EQ(execution.sends, 1);
   EXPECT_EQ(bodies, std::vector<std::string>(clients, R"({"id":"pay_1"})"));
+}
+
+// A service with the library has no replay cache: what the first one recorded is in the store
+// alone.
+TEST_F(BoundaryTest, AWaiterWhoseTimeIsUpIsGivenTheAnswerThatIsStoredByThen) {
+  policy.in_flight = WhenInFlight::wait;
+  policy.wait_limit = 1s;
+  Node node(*this, store, /*cache_bytes=*/0);
+  Held execution(node.state, context, 1);
+  execution.meanwhile = [&] { clock.advance(2s); };
+  std::vector<Response> answers;
+  const auto client = [&]() -> Task<void> {
+    Sent sent(policy, secrets, &node.state.memory, "key-00000001", R"({"amount":10})");
+    EXPECT_FALSE(node.boundary.take_fingerprint(sent));
+    answers.push_back(co_await node.boundary.handle(sent, execution));
+  };
+  std::vector<std::future<void>> done;
+  for (int i = 0; i < 2; ++i) done.push_back(net::co_spawn(context, client, net::use_future));
+  context.run();
+  for (std::future<void>& each : done) each.get();
+  EXPECT_EQ(execution.sends, 1);
+  ASSERT_EQ(answers.size(), 2U);
+  EXPECT_EQ(answers[0].status, 201);
+  EXPECT_EQ(answers[1].status, 201);
+}
+
+TEST_F(BoundaryTest, AWaiterWhoseTimeIsUpExecutesNothing) {
+  policy.in_flight = WhenInFlight::wait;
+  policy.wait_limit = 1s;
+  Node node(*this, store, /*cache_bytes=*/0);
+  Held execution(node.state, context, 1);
+  std::vector<int> answers;
+  const auto client = [&]() -> Task<void> {
+    Sent sent(policy, secrets, &node.state.memory, "key-00000001", R"({"amount":10})");
+    EXPECT_FALSE(node.boundary.take_fingerprint(sent));
+    answers.push_back((co_await node.boundary.handle(sent, execution)).status);
+  };
+  // The first one was not sent after all: the key is free, and the other one's time is up.
+  execution.outcome = NotSent{"no connection"};
+  execution.meanwhile = [&] { clock.advance(2s); };
+  std::vector<std::future<void>> done;
+  for (int i = 0; i < 2; ++i) done.push_back(net::co_spawn(context, client, net::use_future));
+  context.run();
+  for (std::future<void>& each : done) each.get();
+  EXPECT_EQ(execution.sends, 1);
+  EXPECT_THAT(answers, ::testing::Contains(409));
+}
+
+TEST_F(BoundaryTest, ALookUpHasRoomForWhatItFindsAndCopiesNoBody) {
+  policy.mode = Mode::async;
+  policy.near_duplicates = WhenNearDuplicate::refuse;
+  policy.near_duplicate_window = 1min;
+  FaultStore watched(store, {.call = 1000, .times = 1, .fault = Fault::unavailable});
+  Node node(*this, watched, /*cache_bytes=*/0);
+  EXPECT_EQ(run(send(node, "key-00000001")).status, 202);
+  std::optional<std::size_t> used;
+  watched.before_find([&] { used = node.state.memory.used(); });
+  Sent sent(policy, secrets, &node.state.memory, "key-00000002", R"({"amount":10})");
+  ASSERT_FALSE(node.boundary.take_fingerprint(sent));
+  Scripted execution(upstream);
+  const Response refused = run(node.boundary.handle(sent, execution));
+  EXPECT_EQ(sent.refused_as, Problem::near_duplicate);
+  EXPECT_EQ(sent.copies, 0);
+  ASSERT_TRUE(used.has_value());
+  EXPECT_GE(*used, sent.body.size() + policy.response_bytes_max);
 }
 
 }  // namespace

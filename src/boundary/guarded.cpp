@@ -43,8 +43,9 @@ void mark_near_duplicate(const RequestContext& context, Response& response) {
   if (context.is_near_duplicate) response.headers.push_back({"Pawl-Near-Duplicate", "true"});
 }
 
-// By reference: `context` outlives it.
-Request request_of(const RequestContext& context) {
+// What is asked about a key: of what would be stored only that it would be. By reference: `context`
+// outlives it.
+Request question_of(const RequestContext& context) {
   Request request;
   request.scope = context.scope;
   request.key = context.key;
@@ -56,6 +57,12 @@ Request request_of(const RequestContext& context) {
   request.method = context.method;
   request.path = context.path;
   request.route = context.route_name;
+  if (context.is_stored()) request.stored.emplace();
+  return request;
+}
+
+Request request_of(const RequestContext& context) {
+  Request request = question_of(context);
   request.stored = context.to_store();
   return request;
 }
@@ -175,7 +182,7 @@ Task<Boundary::Admission> Boundary::reserve(RequestContext& context) {
   }
   // Once it is sent there is no way back: so its answer has room set aside before. A request that
   // is stored has its body twice.
-  const std::size_t bodies = context.policy.mode == Mode::async ? 2 : 1;
+  const std::size_t bodies = context.is_stored() ? 2 : 1;
   const std::size_t needed = bodies * context.body.size() + answer_share;
   const bool has_room = co_await make_room(context, needed);
   if (!has_room) co_return overloaded(context);
@@ -239,9 +246,11 @@ Task<std::optional<Response>> Boundary::refuse_new_work(RequestContext& context)
 }
 
 // In place of a reservation for a scope that is over its limit: a replay is served, new work is
-// not, and nothing is written.
+// not, and nothing is written. What may be found has its room before it is asked for.
 Task<Response> Boundary::look_up(RequestContext& context, std::optional<Problem> instead) {
-  const Request request = request_of(context);
+  const bool has_room = co_await make_room(context, context.body.size());
+  if (!has_room) co_return overloaded(context);
+  const Request request = question_of(context);
   StoreResult<std::optional<Reservation>> seen =
       co_await ports_.engine.peek(request, context.policy);
   if (!seen) co_return store_failed(context, seen.error());

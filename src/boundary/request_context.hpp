@@ -36,7 +36,9 @@ class RequestContext {
 
   // A client that has hung up is not waited for.
   [[nodiscard]] virtual bool client_is_gone() { return false; }
-  // What is kept with the record for a worker, or for a flow that is resumed.
+  // What is kept with the record for a worker, or for a flow that is resumed. It is a copy of the
+  // body; whether there is any can be asked without.
+  [[nodiscard]] virtual bool is_stored() const { return false; }
   [[nodiscard]] virtual std::optional<StoredRequest> to_store() const { return std::nullopt; }
 
   const BoundaryPolicy& policy;

@@ -77,9 +77,18 @@ Task<Boundary::Admission> Boundary::take_turns(RequestContext& context) {
     // Completed records are in memory by now; anything else is for the next leader to find out.
     std::optional<Response> replay = from_memory(context);
     if (replay) co_return std::move(*replay);
-    const bool over = ports_.clock.now() >= until || context.client_is_gone();
-    if (over) co_return still_in_flight(context);
+    if (context.client_is_gone()) co_return still_in_flight(context);
+    if (ports_.clock.now() >= until) co_return co_await look_once_more(context);
   }
+}
+
+// For one whose time is up: the answer may be in the store by now, though not in memory. What is
+// free is not executed any more.
+Task<Response> Boundary::look_once_more(RequestContext& context) {
+  context.decided.reset();
+  Response found = co_await look_up(context, std::nullopt);
+  if (context.decided) co_return found;
+  co_return still_in_flight(context);
 }
 
 Response Boundary::still_in_flight(RequestContext& context) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <new>
+
 #include "src/engine/world_for_tests.hpp"
 
 namespace pawl {
@@ -80,6 +82,28 @@ TEST_F(LateOutcomesTest, WhoeverWaitsMayBeGone) {
   ASSERT_TRUE(run(healthy.sync_time()));
   EXPECT_EQ(run(late.settle(healthy)), 0U);
   EXPECT_EQ(late.count(), 0U);
+}
+
+// There is no memory for the one, say: the others, and it too, are recorded later.
+TEST_F(LateOutcomesTest, NoneIsLostWhereASettlementThrows) {
+  FaultStore first(world.store, {.call = 2, .times = failures, .fault = Fault::unavailable});
+  FaultStore second(world.store, {.call = 2, .times = failures, .fault = Fault::unavailable});
+  Request other = a_request();
+  other.key = Key{"another-key-0001"};
+  ASSERT_NO_FATAL_FAILURE(pay_late(first, a_request()));
+  ASSERT_NO_FATAL_FAILURE(pay_late(second, other));
+  FaultStore throwing(world.store, {.call = failures, .times = 1, .fault = Fault::unavailable});
+  throwing.before_replace([] { throw std::bad_alloc(); });
+  Engine node = world.node(throwing);
+  ASSERT_TRUE(run(node.sync_time()));
+  EXPECT_THROW(run(late.settle(node)), std::bad_alloc);
+  EXPECT_EQ(late.count(), 2U);
+  Engine healthy = world.node();
+  ASSERT_TRUE(run(healthy.sync_time()));
+  EXPECT_EQ(run(late.settle(healthy)), 0U);
+  EXPECT_EQ(late.count(), 0U);
+  EXPECT_EQ(world.status(), Status::completed);
+  EXPECT_EQ(world.status(other), Status::completed);
 }
 
 }  // namespace

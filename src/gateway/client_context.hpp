@@ -15,6 +15,7 @@ struct Gateway::ClientContext final : RequestContext {
                 NodeServices& shared);
 
   [[nodiscard]] bool client_is_gone() override { return request.stream().is_gone(); }
+  [[nodiscard]] bool is_stored() const override { return policy.mode == Mode::async; }
   [[nodiscard]] std::optional<StoredRequest> to_store() const override;
   void name_host(const std::vector<std::string>& hosts);
 

@@ -63,7 +63,7 @@ Gateway::ClientContext::ClientContext(http::ClientRequest& incoming, const confi
 
 // Of the headers only those that the route lists, and what a worker cannot do without.
 std::optional<StoredRequest> Gateway::ClientContext::to_store() const {
-  if (policy.mode != Mode::async) return std::nullopt;
+  if (!is_stored()) return std::nullopt;
   const http::RequestHead& head = request.head;
   StoredRequest kept;
   kept.target = std::string(head.path);

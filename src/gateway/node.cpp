@@ -319,16 +319,12 @@ bool Node::drain() {
     recorder_.stop();
     observing_.wait_until(std::max(deadline, std::chrono::steady_clock::now() + 1s));
   }
-  // Workers first: what they have sent keeps its lease until it is recorded.
-  for (const auto& thread : threads_) thread->stop_workers();
-  const auto end = std::max(deadline, std::chrono::steady_clock::now() + 1s);
-  bool quiet = wait_for_all(working_, end);
-  std::vector<std::future<void>> jobs;
+  std::vector<EventLoop*> loops;
   for (const auto& thread : threads_) {
-    thread->loop.stop_jobs();
-    jobs.push_back(thread->loop.ended());
+    thread->stop_workers();
+    loops.push_back(&thread->loop);
   }
-  quiet = wait_for_all(jobs, std::max(end, std::chrono::steady_clock::now() + 1s)) && quiet;
+  const bool quiet = end_work(loops, working_, deadline);
   close_admin();
   if (finished && quiet) {
     log_.say("info", "drained");

@@ -48,7 +48,7 @@ bool is_foreign(const ServiceContext& context, const RouteRules& rules) {
   if (status_of(*context.record) == Status::unknown) return false;
   Request asked;
   asked.route = rules.name;
-  asked.stored = context.to_store();
+  if (context.is_stored()) asked.stored.emplace();  // that it is, not a copy of it
   return belongs_elsewhere(*context.record, asked);
 }
 
@@ -80,7 +80,7 @@ ServiceContext::ServiceContext(const RouteRules& rules, HttpRequest request)
 }
 
 std::optional<StoredRequest> ServiceContext::to_store() const {
-  if (!rules_.keeps_request) return std::nullopt;
+  if (!is_stored()) return std::nullopt;
   StoredRequest kept{.target = request_.target, .headers = {}, .body = request_.body};
   for (const Header& header : request_.headers) {
     const bool listed = std::ranges::any_of(rules_.kept_headers, [&](const std::string& name) {

@@ -28,6 +28,7 @@ class ServiceContext final : public RequestContext {
   // For a record that is gone on with: nobody has asked.
   explicit ServiceContext(const RouteRules& rules) : ServiceContext(rules, HttpRequest{}) {}
 
+  [[nodiscard]] bool is_stored() const override { return rules_.keeps_request; }
   [[nodiscard]] std::optional<StoredRequest> to_store() const override;
   [[nodiscard]] const HttpRequest& request() const { return request_; }
 

@@ -1,5 +1,6 @@
 #include "src/node/event_loop.hpp"
 
+#include <algorithm>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 
@@ -9,6 +10,7 @@ namespace pawl {
 namespace {
 
 namespace net = boost::asio;
+using namespace std::chrono_literals;
 
 // However the task ends, whoever waits for it is told.
 class Over {
@@ -89,6 +91,22 @@ bool wait_for_all(std::vector<std::future<void>>& futures,
     all = future.wait_until(deadline) == std::future_status::ready && all;
   }
   return all;
+}
+
+bool end_work(const std::vector<EventLoop*>& loops, std::vector<std::future<void>>& workers,
+              std::chrono::steady_clock::time_point deadline) {
+  // Past the deadline too there is a moment for what only has to hear of it.
+  const auto not_before = [](std::chrono::steady_clock::time_point time) {
+    return std::max(time, std::chrono::steady_clock::now() + 1s);
+  };
+  const auto end = not_before(deadline);
+  const bool worked = wait_for_all(workers, end);
+  std::vector<std::future<void>> jobs;
+  for (EventLoop* const loop : loops) {
+    loop->stop_jobs();
+    jobs.push_back(loop->ended());
+  }
+  return wait_for_all(jobs, not_before(end)) && worked;
 }
 
 }  // namespace pawl

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "src/adapters/http/deadlines.hpp"
 #include "src/adapters/os/random.hpp"
@@ -79,5 +80,11 @@ class EventLoop {
 // Waits for all of them; false past the deadline.
 bool wait_for_all(std::vector<std::future<void>>& futures,
                   std::chrono::steady_clock::time_point deadline);
+
+// The end of their work. Whoever has sent something keeps its lease until that is recorded, so the
+// workers, which were told to stop, are waited for first and the jobs, which renew leases, are
+// stopped then. False: not all of it was over at the deadline, or a moment after.
+bool end_work(const std::vector<EventLoop*>& loops, std::vector<std::future<void>>& workers,
+              std::chrono::steady_clock::time_point deadline);
 
 }  // namespace pawl

@@ -107,5 +107,30 @@ TEST(EventLoop, WaitsForAllUntilTheDeadline) {
   EXPECT_TRUE(wait_for_all(both, std::chrono::steady_clock::time_point::max()));
 }
 
+// Told to stop with something sent: it is recorded only after its lease was renewed many times.
+Task<void> record_late(std::shared_ptr<Sleeper> stopped, std::shared_ptr<Sleeper> pause,
+                       const int& renewals) {
+  co_await stopped->sleep(std::chrono::hours(1));
+  const int enough = renewals + 1000;
+  while (renewals < enough) co_await pause->sleep(1us);
+}
+
+TEST(EventLoop, LeasesAreRenewedUntilTheWorkersAreDone) {
+  World world;
+  const std::shared_ptr<Sleeper> stopped = world.loop.sleepers.new_sleeper();
+  int renewals = 0;  // of the loop's thread
+  world.loop.repeat("renewing leases", 1us, [&]() -> Task<void> {
+    ++renewals;
+    co_return;
+  });
+  std::vector<std::future<void>> workers;
+  workers.push_back(
+      world.loop.spawn(record_late(stopped, world.loop.sleepers.new_sleeper(), renewals)));
+  world.loop.start();
+  stopped->wake();
+  EXPECT_TRUE(end_work({&world.loop}, workers, std::chrono::steady_clock::now() + 20s));
+  EXPECT_TRUE(world.loop.stopping());
+}
+
 }  // namespace
 }  // namespace pawl

@@ -25,6 +25,7 @@ class FakeObservations final : public ObservationStore {
     changed.notify_all();
     changed.wait(lock, [this] { return !held; });
     const bool poisoned = std::ranges::find(keys, poison) != keys.end();
+    if (std::exchange(throws, false)) throw std::bad_alloc();
     if (fails || poisoned) return Unexpected{StoreError::unavailable};
     Found found;
     for (const ObservedKey& key : keys) {
@@ -60,6 +61,7 @@ class FakeObservations final : public ObservationStore {
   std::condition_variable changed;
   bool held = false;
   bool fails = false;
+  bool throws = false;  // once
   bool asks_twice = false;
   ObservedKey poison;
   int calls = 0;
@@ -234,6 +236,20 @@ TEST_F(ObserverTest, GivesUpABatchThatCannotBeWritten) {
   stop();
   EXPECT_EQ(metrics.dropped, 1);
   EXPECT_EQ(observations.rows.size(), 1U);
+}
+
+TEST_F(ObserverTest, GoesOnAfterABatchThatThrewAndGivesItsRoomBack) {
+  observations.throws = true;
+  options.batch_max = 1;
+  options.sightings_max = 2;
+  start();
+  EXPECT_TRUE(observer->saw(observed("first")));
+  EXPECT_TRUE(observer->saw(observed("second")));
+  observations.wait_for([&] { return observations.tallies["created"] == 1; });
+  EXPECT_TRUE(observer->saw(observed("third"))) << "the first one's room is free again";
+  stop();
+  EXPECT_EQ(metrics.dropped, 1);
+  EXPECT_EQ(observations.rows.size(), 2U);
 }
 
 TEST_F(ObserverTest, AStoreThatIsAwayDoesNotHoldUpTheEnd) {

@@ -8,6 +8,9 @@
 namespace pawl {
 namespace {
 
+// Of as many as a statement has time for.
+constexpr std::size_t page_rows = 5000;
+
 Duration life_under(const StoredPolicy& policy) {
   const bool tombstone = policy.expired == WhenExpired::tombstone;
   return policy.retention + (tombstone ? policy.tombstone_for : Duration{0});
@@ -28,15 +31,20 @@ Task<OrRefusal<std::optional<Duration>>> retention_known_to(Upkeep& upkeep, Inst
   if (!rule) co_return port_failed(upkeep, rule.error());
   const auto history = co_await upkeep.fact(config::scope_rule_history_fact);
   if (!history) co_return port_failed(upkeep, history.error());
-  const auto policies = co_await upkeep.stored_policies();
-  if (!policies) co_return port_failed(upkeep, policies.error());
   const auto seconds = std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()).count();
   std::optional<Duration> longest =
       config::longest_life(rule->value_or(""), history->value_or(""), seconds);
-  for (const std::string& text : *policies) {
-    const Expected<StoredPolicy, std::string> policy = decode_policy(text);
-    if (!policy) continue;  // its record is unreadable to every node
-    longest = std::max(longest.value_or(Duration{0}), life_under(*policy));
+  PolicyPage page;
+  while (!page.is_last) {
+    StoreResult<PolicyPage> next =
+        co_await upkeep.stored_policies(page.last_scope, page.last_key, page_rows);
+    if (!next) co_return port_failed(upkeep, next.error());
+    page = std::move(*next);
+    for (const std::string& text : page.policies) {
+      const Expected<StoredPolicy, std::string> policy = decode_policy(text);
+      if (!policy) continue;  // its record is unreadable to every node
+      longest = std::max(longest.value_or(Duration{0}), life_under(*policy));
+    }
   }
   co_return longest;
 }

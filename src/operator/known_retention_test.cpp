@@ -42,6 +42,13 @@ TEST(KnownRetention, OfAConfigurationIsThatOfItsLongestRoute) {
   EXPECT_GE(retention_in(config), hours(500));
 }
 
+TEST(KnownRetention, IsNotGuessedWhereSomePoliciesCouldNotBeRead) {
+  testing::OperatorWorld world;
+  world.upkeep.policies = {encode(StoredPolicy{}), encode(StoredPolicy{}), encode(StoredPolicy{})};
+  world.upkeep.readable_policies = 2;
+  EXPECT_FALSE(testing::run(retention_known_to(world.upkeep, world.clock.wall())));
+}
+
 TEST(KnownRetention, IsNotGuessedWhereTheStoreDoesNotAnswer) {
   testing::OperatorWorld world;
   world.upkeep.failing = {"fact"};

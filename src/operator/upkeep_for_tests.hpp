@@ -22,6 +22,7 @@ class FakeUpkeep final : public Upkeep {
   std::vector<std::string> declared;  // every value, in order
   std::vector<AuditEntry> audit;
   std::vector<std::string> policies;
+  std::size_t readable_policies = 1000;       // then there is trouble
   std::size_t page_rows_max = 2;              // however many are asked for
   std::vector<std::size_t> messages;          // what each call of doubt_messages finds, then none
   std::set<std::string> failing;              // methods, by name
@@ -46,7 +47,16 @@ class FakeUpkeep final : public Upkeep {
     co_return Done{};
   }
 
-  Task<StoreResult<std::vector<std::string>>> stored_policies() override { co_return policies; }
+  // One of `policies` in each page, which is called after its number.
+  Task<StoreResult<PolicyPage>> stored_policies(Scope, Key after_key, std::size_t) override {
+    const std::size_t next = after_key.text.empty() ? 0 : std::stoul(after_key.text);
+    if (next >= readable_policies) co_return Unexpected{StoreError::unavailable};
+    PolicyPage page;
+    if (next < policies.size()) page.policies.push_back(policies[next]);
+    page.last_key.text = std::to_string(next + 1);
+    page.is_last = next + 1 >= policies.size();
+    co_return page;
+  }
 
   Task<StoreResult<KeyPage>> unsettled(Scope after_scope, Key after_key, std::size_t) override {
     if (fails("unsettled")) co_return Unexpected{StoreError::unavailable};

@@ -6,8 +6,32 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <cstdlib>
 #include <memory>
+#include <new>
 #include <stdexcept>
+
+namespace pawl {
+namespace {
+
+// How many allocations still succeed, and then one does not; -1: all of them do.
+int allocations_left = -1;
+
+}  // namespace
+}  // namespace pawl
+
+void* operator new(std::size_t bytes) {
+  if (pawl::allocations_left == 0) {
+    pawl::allocations_left = -1;
+    throw std::bad_alloc();
+  }
+  if (pawl::allocations_left > 0) --pawl::allocations_left;
+  void* const made = std::malloc(bytes);
+  if (made == nullptr) throw std::bad_alloc();
+  return made;
+}
+void operator delete(void* made) noexcept { std::free(made); }
+void operator delete(void* made, std::size_t) noexcept { std::free(made); }
 
 namespace pawl {
 namespace {
@@ -143,6 +167,34 @@ TEST(TaskGroup, WhoeverWaitsGoesWithIt) {
   }
   EXPECT_EQ(held.use_count(), 1);
   EXPECT_EQ(*held, 0);
+}
+
+// A task for which there is no memory never began: it is not waited for, and whoever waits for the
+// last of the others is woken.
+TEST(TaskGroup, WhatCouldNotBeSpawnedIsNotWaitedFor) {
+  int refused = 0;
+  for (int n = 0;; ++n) {
+    SCOPED_TRACE(n);
+    World world;
+    Task<void> task = work(1, world.done);
+    bool spawned = true;
+    allocations_left = n;
+    try {
+      world.group.spawn(std::move(task));
+    } catch (const std::bad_alloc&) {
+      spawned = false;
+      ++refused;
+    }
+    const bool past_the_last = std::exchange(allocations_left, -1) >= 0;
+    ASSERT_EQ(world.group.size(), spawned ? 1U : 0U);
+    bool over = false;
+    world.context.restart();  // it had nothing to do for a moment
+    world.run_until_over(over);
+    EXPECT_TRUE(over);
+    EXPECT_EQ(world.done, spawned ? 1 : 0);
+    if (HasFailure() || past_the_last) break;
+  }
+  EXPECT_GT(refused, 0);
 }
 
 }  // namespace

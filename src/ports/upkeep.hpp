@@ -33,6 +33,14 @@ struct KeyPage {
   bool is_last = false;
 };
 
+// The policies of such a page of keys.
+struct PolicyPage {
+  std::vector<std::string> policies;  // each once, as they are stored (decode_policy)
+  Scope last_scope;
+  Key last_key;
+  bool is_last = false;
+};
+
 struct StoreOverview {
   int schema_version = 0;
   std::int64_t purge_epoch = 0;
@@ -59,8 +67,9 @@ class Upkeep {
   virtual Task<StoreResult<Done>> declare(std::string name, std::string value,
                                           AuditEntry audit) = 0;
 
-  // The policies that records are kept under, each once, as they are stored (decode_policy).
-  virtual Task<StoreResult<std::vector<std::string>>> stored_policies() = 0;
+  // The policies that records are kept under: of so many keys.
+  virtual Task<StoreResult<PolicyPage>> stored_policies(Scope after_scope, Key after_key,
+                                                        std::size_t rows_max) = 0;
 
   // Neither completed nor expired: looks at so many keys.
   virtual Task<StoreResult<KeyPage>> unsettled(Scope after_scope, Key after_key,

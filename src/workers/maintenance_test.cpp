@@ -35,8 +35,8 @@ class ScriptedUpkeep final : public Upkeep {
   Task<StoreResult<Done>> declare(std::string, std::string, AuditEntry) override {
     co_return Done{};
   }
-  Task<StoreResult<std::vector<std::string>>> stored_policies() override {
-    co_return std::vector<std::string>();
+  Task<StoreResult<PolicyPage>> stored_policies(Scope, Key, std::size_t) override {
+    co_return PolicyPage{};
   }
   Task<StoreResult<KeyPage>> unsettled(Scope, Key, std::size_t) override { co_return KeyPage{}; }
   Task<StoreResult<std::size_t>> doubt_messages() override { co_return 0U; }

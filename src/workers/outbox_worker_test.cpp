@@ -146,6 +146,17 @@ TEST_F(OutboxWorkerTest, AWindowThatEndsBeforeTheFirstByteSendsNothing) {
   EXPECT_EQ(destination.effects, 0);
 }
 
+// What elapsed since is told by this node's clock, which may run ahead of the store's.
+TEST_F(OutboxWorkerTest, TheDedupeWindowIsCountedFromTheClaimNotFromAnEstimateOfTheFirstByte) {
+  rules.dedupes = true;
+  const Instant claimed_at = clock.wall();
+  destination.before_gate = [&] { clock.advance(7s); };
+  destination.outcome = Lost{Lost::How::reset, "reset"};
+  poll(outbox);
+  EXPECT_EQ(destination.effects, 1);
+  EXPECT_EQ(row().first_sent_at, claimed_at);
+}
+
 TEST_F(OutboxWorkerTest, WhatWasLostIsUnknownAndNotRepeated) {
   destination.outcome = Lost{Lost::How::reset, "reset"};
   for (int i = 0; i < 5; ++i) {

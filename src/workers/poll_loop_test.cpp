@@ -105,5 +105,38 @@ TEST(PollLoop, GoesOnAfterAPollThatThrew) {
                                  "error: the job was given up, until the next time: on purpose"});
 }
 
+// Memory for a timer may be lacking; the job must not end of it.
+class ThrowingSleepers final : public Sleepers {
+ public:
+  std::shared_ptr<Sleeper> new_sleeper() override { return std::make_shared<ThrowingSleeper>(); }
+
+ private:
+  class ThrowingSleeper final : public Sleeper {
+   public:
+    Task<void> sleep(Duration) override {
+      throw std::bad_alloc();
+      co_return;
+    }
+    void wake() override {}
+    [[nodiscard]] bool woken() const override { return false; }
+    void rest() override {}
+  };
+};
+
+TEST(PollLoop, GoesOnAfterASleepThatThrew) {
+  World world;
+  ThrowingSleepers sleepers;
+  PollLoop loop(sleepers, world.log, "the job", 1us);
+  int polls = 0;
+  const std::function<Task<void>()> poll = [&]() -> Task<void> {
+    if (++polls == 3) loop.stop();
+    co_return;
+  };
+  boost::asio::co_spawn(world.context, loop.run(poll),
+                        [](std::exception_ptr failure) { EXPECT_FALSE(failure); });
+  world.context.run();
+  EXPECT_EQ(polls, 3);
+}
+
 }  // namespace
 }  // namespace pawl

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "src/reconcile/derived_key.hpp"
+#include "src/reconcile/event.hpp"
 #include "src/workers/world_for_tests.hpp"
 
 namespace pawl::workers {
@@ -422,15 +423,25 @@ TEST_P(ReconcilerFaults, WhatIsFoundIsRecordedInTheEnd) {
 }
 
 TEST_P(ReconcilerFaults, NothingIsReleasedThatAnEventOrALateAnswerProves) {
-  for (const bool by_event : {true, false}) {
+  enum class Proof { event, event_of_its_resource, late_answer };
+  for (const Proof proof : {Proof::event, Proof::event_of_its_resource, Proof::late_answer}) {
+    SCOPED_TRACE(static_cast<int>(proof));
     fail_everywhere(
         [&](Scene& scene) {
-          const Record record = scene.put_unknown();
+          Record record = scene.put_unknown();
+          record.resource_id = "ch_1";
+          scene.store.put_back({record});
           scene.source.says(SourceNeverSeen{}, "answered 404");
-          if (by_event) {
-            EXPECT_TRUE(scene.run(scene.cases.keep_event(scene.event(record, "evt_1"))).value());
-          } else {
+          WebhookEvent told = scene.event(record, "evt_1");
+          if (proof == Proof::event_of_its_resource) {
+            told.subject = reconcile::resource_subject(record.resource_id);
+            told.scope = {};
+            told.key = {};
+          }
+          if (proof == Proof::late_answer) {
             EXPECT_TRUE(scene.run(scene.store.keep_evidence(scene.late_answer(record))));
+          } else {
+            EXPECT_TRUE(scene.run(scene.cases.keep_event(told)).value());
           }
           // Asked often enough before: the next absence would do.
           scene.sources.bank.patience.absent_confirmations = 1;

@@ -181,7 +181,7 @@ TEST_F(PostgresConnections, AWriteWhoseAnswerIsLostIsInDoubtAndAReadIsNot) {
   const auto wrote = session.run("INSERT INTO pawl.facts VALUES ('a', 'b')", {});
   ASSERT_FALSE(wrote);
   EXPECT_EQ(wrote.error().kind, StoreError::in_doubt);
-  ASSERT_TRUE(session.begin(sql::Durability::durable));
+  ASSERT_TRUE(session.begin(sql::Durability::durable, sql::LockWait::patient));
   ASSERT_TRUE(session.run("INSERT INTO pawl.facts VALUES ('a', 'b')", {}));
   end_all();
   ASSERT_TRUE(has(0));

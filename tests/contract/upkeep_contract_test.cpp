@@ -107,19 +107,33 @@ TEST_P(UpkeepContract, EachHasARetentionOfItsOwn) {
   EXPECT_EQ(run_here(upkeep_->reap({now_ - 11h, now_ - 11h, now_ - 9h})).value(), 1U);
 }
 
-TEST_P(UpkeepContract, PoliciesAreToldOnceEach) {
-  EXPECT_TRUE(run_here(upkeep_->stored_policies()).value().empty());
+TEST_P(UpkeepContract, PoliciesAreToldPageByPage) {
+  const PolicyPage none = run_here(upkeep_->stored_policies({}, {}, 2)).value();
+  EXPECT_TRUE(none.policies.empty());
+  EXPECT_TRUE(none.is_last);
   for (const char* key : {"policy-key-00001", "policy-key-00002", "policy-key-00003"}) {
     Record row = testing::an_in_progress_record(key);
     if (row.key.text == "policy-key-00003") row.policy.retention = 720h;
     insert(*store_, row);
   }
-  std::vector<Duration> retentions;
-  const std::vector<std::string> policies = run_here(upkeep_->stored_policies()).value();
-  for (const std::string& text : policies) {
-    retentions.push_back(decode_policy(text).value().retention);
-  }
-  EXPECT_THAT(retentions, ::testing::UnorderedElementsAre(48h, 720h));
+  const auto retentions = [](const PolicyPage& page) {
+    std::vector<Duration> each;
+    for (const std::string& text : page.policies) {
+      each.push_back(decode_policy(text).value().retention);
+    }
+    return each;
+  };
+  const PolicyPage all = run_here(upkeep_->stored_policies({}, {}, 10)).value();
+  EXPECT_THAT(retentions(all), ::testing::UnorderedElementsAre(48h, 720h)) << "each once";
+  EXPECT_TRUE(all.is_last);
+  const PolicyPage first = run_here(upkeep_->stored_policies({}, {}, 2)).value();
+  EXPECT_THAT(retentions(first), ElementsAre(48h));
+  EXPECT_FALSE(first.is_last);
+  EXPECT_EQ(first.last_key.text, "policy-key-00002");
+  const PolicyPage second =
+      run_here(upkeep_->stored_policies(first.last_scope, first.last_key, 2)).value();
+  EXPECT_THAT(retentions(second), ElementsAre(720h));
+  EXPECT_TRUE(second.is_last);
 }
 
 TEST_P(UpkeepContract, WhatBelongsToARecordInDoubtStays) {

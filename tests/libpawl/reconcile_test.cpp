@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <future>
+#include <stdexcept>
 #include <thread>
 
 #include "pawl/middleware.hpp"
@@ -79,6 +81,23 @@ TEST_P(ReconcileTest, WhatIsFoundIsTheAnswerFromThenOn) {
   EXPECT_EQ(doubt.derived_key.size(), 64U);
   EXPECT_EQ(doubt.call_key, "");
   EXPECT_EQ(ask("SELECT actor FROM " + audit() + " WHERE action = 'resolve'"), "reconciler");
+}
+
+TEST_P(ReconcileTest, AThreadThatWouldWaitForItselfIsToldSo) {
+  Reconciler reconciler(node, options(),
+                        [](const UnknownOutcome&) -> LookupAnswer { return NeverSeen{}; });
+  Middleware payments(node, route(), losing());
+  std::promise<std::string> told;
+  payments.begin("shop", payment(key), [&](Middleware::Begun) {
+    try {
+      reconciler.reconcile();
+      told.set_value("");
+    } catch (const std::logic_error& refusal) {
+      told.set_value(refusal.what());
+    }
+  });
+  const std::string text = told.get_future().get();
+  EXPECT_NE(text.find("the node's own thread"), std::string::npos) << text;
 }
 
 TEST_P(ReconcileTest, WhatWasNeverSeenRunsAgainOnce) {

@@ -22,8 +22,9 @@ class Incoming final : public RequestContext {
   }
 
   [[nodiscard]] bool client_is_gone() override { return exchange_.hung_up; }
+  [[nodiscard]] bool is_stored() const override { return policy.mode == Mode::async; }
   [[nodiscard]] std::optional<StoredRequest> to_store() const override {
-    if (policy.mode != Mode::async) return std::nullopt;
+    if (!is_stored()) return std::nullopt;
     return StoredRequest{sim::path, {}, text_of(exchange_.body)};
   }
 

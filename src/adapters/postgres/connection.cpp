@@ -21,7 +21,6 @@ using namespace net::experimental::awaitable_operators;
 using Wait = net::posix::descriptor_base;
 
 constexpr int binary = 1;
-constexpr const char* lock_timeout = "100ms";
 
 bool is(const char* sqlstate, std::string_view code) {
   return sqlstate != nullptr && sqlstate == code;
@@ -174,12 +173,13 @@ Expected<std::vector<Rows>, Failure> Connection::refused(PGresult* error) {
 Query Connection::beginning() const {
   if (settings_stay_) return Query{StatementId::clock, {}};
   return Query{facts_.direct ? StatementId::begin_all : StatementId::begin,
-               {text_parameter(lock_timeout), text_parameter(facts_.synchronous_commit),
+               {text_parameter(batch_lock_timeout), text_parameter(facts_.synchronous_commit),
                 text_parameter(search_path)}};
 }
 
 Task<Expected<std::vector<Rows>, Failure>> Connection::exchange(std::vector<Query> queries,
-                                                                Deadline deadline) {
+                                                                Deadline deadline,
+                                                                Limit statement_limit) {
   using Reply = Expected<std::vector<Rows>, Failure>;
   if (!alive()) {
     usable_ = false;
@@ -193,6 +193,10 @@ Task<Expected<std::vector<Rows>, Failure>> Connection::exchange(std::vector<Quer
   const bool doubtful = has_standbys && doubts_settled_ != doubts_before;
   bool sent = send(beginning());
   if (doubtful) sent = sent && send({StatementId::barrier, {}}, false);
+  if (statement_limit) {
+    const std::string limit = std::to_string(statement_limit->count());
+    sent = sent && send({StatementId::limit, {text_parameter(limit)}}, false);
+  }
   for (const Query& query : queries) sent = sent && send(query);
   sent = sent && PQpipelineSync(connection_.get()) == 1;
   if (!sent) co_return broken("could not send");

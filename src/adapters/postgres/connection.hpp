@@ -78,9 +78,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection& operator=(const Connection&) = delete;
 
   // Sends all queries as one transaction and waits until it is committed: one round trip. The first
-  // result is that of `begin`, which is put in front. One exchange at a time.
-  Task<Expected<std::vector<Rows>, Failure>> exchange(std::vector<Query> queries,
-                                                      Deadline deadline);
+  // result is that of `begin`, which is put in front. One exchange at a time. A statement that
+  // takes longer than `statement_limit` is ended by the server: refused, and the connection is
+  // fine; one that misses the deadline costs the connection.
+  using Limit = std::optional<std::chrono::milliseconds>;
+  Task<Expected<std::vector<Rows>, Failure>> exchange(std::vector<Query> queries, Deadline deadline,
+                                                      Limit statement_limit = std::nullopt);
 
   // False once broken; then it is only good for being destroyed. Looks at the socket.
   [[nodiscard]] bool alive();

@@ -37,14 +37,21 @@ Session::Session(const LinkContext& context)
     : context_(context), link_(context), turn_(context.executor) {}
 
 Task<Session::Reply> Session::exchange(std::vector<Query> queries, Urgency urgency) {
-  const Deadline deadline = std::chrono::steady_clock::now() + context_.options.operation_timeout;
+  const auto timeout = context_.options.operation_timeout;
+  const bool background = urgency == Urgency::background;
+  const Deadline asked_at = std::chrono::steady_clock::now();
   co_await turn_.take(urgency);
-  Reply reply = co_await in_turn(std::move(queries), deadline);
+  // Requests come next on this connection: what takes too long behind them is ended by the server
+  // before its deadline would cost them the connection.
+  const Deadline from = background ? std::chrono::steady_clock::now() : asked_at;
+  const Connection::Limit limit = background ? Connection::Limit(timeout * 3 / 4) : std::nullopt;
+  Reply reply = co_await in_turn(std::move(queries), from + timeout, limit);
   turn_.give();
   co_return reply;
 }
 
-Task<Session::Reply> Session::in_turn(std::vector<Query> queries, Deadline deadline) {
+Task<Session::Reply> Session::in_turn(std::vector<Query> queries, Deadline deadline,
+                                      Connection::Limit limit) {
   for (;;) {
     const std::shared_ptr<Connection> connection = co_await link_.get(deadline);
     const bool late = std::chrono::steady_clock::now() >= deadline;
@@ -52,7 +59,7 @@ Task<Session::Reply> Session::in_turn(std::vector<Query> queries, Deadline deadl
       const std::string why = context_.health.trouble().value_or("no connection");
       co_return Reply(Unexpected{Failure{Failure::Kind::not_sent, {}, why, false}});
     }
-    Reply reply = co_await connection->exchange(queries, deadline);
+    Reply reply = co_await connection->exchange(queries, deadline, limit);
     if (reply) {
       context_.health.good();
       co_return reply;

@@ -33,13 +33,13 @@ class Session {
   explicit Session(const LinkContext& context);
 
   using Reply = Expected<std::vector<Rows>, Failure>;
-  // One transaction, when it is this caller's turn; waiting for that counts.
+  // One transaction, when it is this caller's turn; a request's waiting for that counts.
   Task<Reply> exchange(std::vector<Query> queries, Urgency urgency = Urgency::background);
   void stop() { link_.stop(); }
   [[nodiscard]] const Options& options() const { return context_.options; }
 
  private:
-  Task<Reply> in_turn(std::vector<Query> queries, Deadline deadline);
+  Task<Reply> in_turn(std::vector<Query> queries, Deadline deadline, Connection::Limit limit);
 
   LinkContext context_;
   ReconnectingConnection link_;

@@ -7,11 +7,11 @@
 namespace pawl::postgres {
 namespace {
 
-constexpr int reconnect_milliseconds = 1000;
-
 constexpr const char* settings =
     "SELECT pg_catalog.set_config('synchronous_commit', $1, true),"
-    " pg_catalog.set_config('search_path', $2, true)";
+    " pg_catalog.set_config('search_path', $2, true),"
+    " pg_catalog.set_config('lock_timeout',"
+    " coalesce($3, pg_catalog.current_setting('lock_timeout')), true)";
 
 bool only_reads(const std::string& sql) { return sql.starts_with("SELECT"); }
 
@@ -63,8 +63,20 @@ bool leaves_doubt(const std::string& sqlstate) {
 SqlSession::SqlSession(std::string url, Options options)
     : url_(std::move(url)), options_(options) {}
 
+// In an outage each attempt may take as long as a connection may; whatever is queued would wait for
+// one of its own.
 std::optional<std::string> SqlSession::ready() {
   if (session_) return std::nullopt;
+  if (!connect_trouble_.empty() && std::chrono::steady_clock::now() < connect_again_at_) {
+    return connect_trouble_;
+  }
+  std::optional<std::string> trouble = connect();
+  connect_trouble_ = trouble.value_or("");
+  connect_again_at_ = std::chrono::steady_clock::now() + options_.reconnect_after;
+  return trouble;
+}
+
+std::optional<std::string> SqlSession::connect() {
   Expected<Established, std::string> established = establish(url_, options_);
   if (!established) return established.error();
   if (!schema_known_) {
@@ -109,7 +121,7 @@ void SqlSession::hear() {
 
 waiting::Idle::Wait SqlSession::wait() {
   if (channels_.empty()) return {};
-  if (!session_) return {.milliseconds = reconnect_milliseconds};
+  if (!session_) return {.milliseconds = static_cast<int>(options_.reconnect_after.count())};
   if (!session_->facts.direct) return {};
   hear();  // what came with an answer is read from no socket again
   return {.descriptor = PQsocket(session_->connection.get())};
@@ -123,6 +135,12 @@ void SqlSession::awake() {
   const bool sound = PQconsumeInput(session_->connection.get()) == 1;
   sound ? hear() : session_.reset();
 }
+
+bool SqlSession::has_standbys() const {
+  return session_->facts.has_standbys || has_waited_for_standby();
+}
+
+bool SqlSession::is_doubtful() const { return has_standbys() && doubts_settled_ != doubts(); }
 
 bool SqlSession::in_transaction() const {
   return session_ && PQtransactionStatus(session_->connection.get()) != PQTRANS_IDLE;
@@ -142,8 +160,11 @@ Unexpected<sql::Error> SqlSession::unanswered(Until until, Commits commits) {
 Unexpected<sql::Error> SqlSession::refused(const PGresult* error, Commits commits) {
   const std::string sqlstate = sqlstate_of(error);
   const bool in_doubt = commits == Commits::yes && leaves_doubt(sqlstate);
-  return failed(in_doubt ? StoreError::in_doubt : error_of_one_row(sqlstate),
-                refusal(session_->connection.get(), error));
+  const StoreError kind = in_doubt ? StoreError::in_doubt : error_of_one_row(sqlstate);
+  std::string why = refusal(session_->connection.get(), error);
+  if (kind != StoreError::contended) return failed(kind, std::move(why));
+  roll_back();  // a row that another transaction holds says nothing against the connection
+  return Unexpected{sql::Error{kind, std::move(why)}};
 }
 
 sql::Result<Result> SqlSession::send(const char* sql, const Parameters& parameters,
@@ -188,13 +209,14 @@ sql::Result<std::vector<sql::Rows>> SqlSession::send_each(const std::string& sql
 }
 
 // Behind a pooler a statement by itself could meet any session, with any search_path: it gets a
-// transaction that says which.
+// transaction that says which. So does what is read after a commit in doubt: its transaction has
+// something to commit that the standby must have too.
 sql::Result<sql::Rows> SqlSession::run(const std::string& sql, const Parameters& parameters) {
   if (std::optional<std::string> trouble = ready()) {
     return failed(StoreError::unavailable, std::move(*trouble));
   }
   const bool alone = !in_transaction();
-  if (alone && !session_->facts.direct) {
+  if (alone && (!session_->facts.direct || is_doubtful())) {
     sql::Result<std::vector<Rows>> all = run_each(sql, {parameters});
     if (!all) return Unexpected{all.error()};
     return std::move(all->front());
@@ -211,29 +233,46 @@ sql::Result<std::vector<sql::Rows>> SqlSession::run_each(const std::string& sql,
     return failed(StoreError::unavailable, std::move(*trouble));
   }
   const bool alone = !in_transaction();
-  if (!alone || session_->facts.direct) {
+  if (!alone || (session_->facts.direct && !is_doubtful())) {
     const Commits commits = alone && !only_reads(sql) ? Commits::yes : Commits::no;
     return send_each(sql, each, commits);
   }
-  const sql::Result<Done> begun = begin(sql::Durability::durable);
+  const sql::Result<Done> begun = begin(sql::Durability::durable, sql::LockWait::patient);
   if (!begun) return Unexpected{begun.error()};
   sql::Result<std::vector<Rows>> all = send_each(sql, each, Commits::no);
   if (!all) return all;
   const sql::Result<Done> committed = commit();
-  if (!committed) return Unexpected{committed.error()};
-  return all;
+  if (committed) return all;
+  // Nothing is written by reading, so nothing is in doubt.
+  sql::Error error = committed.error();
+  if (only_reads(sql) && error.kind == StoreError::in_doubt) error.kind = StoreError::unavailable;
+  return Unexpected{std::move(error)};
 }
 
-sql::Result<Done> SqlSession::begin(sql::Durability durability) {
+sql::Result<Done> SqlSession::begin(sql::Durability durability, sql::LockWait wait) {
   if (std::optional<std::string> trouble = ready()) {
     return failed(StoreError::unavailable, std::move(*trouble));
   }
   const sql::Result<Result> begun = send("BEGIN", {}, Commits::no);
   if (!begun) return Unexpected{begun.error()};
   const bool durable = durability == sql::Durability::durable;
-  const Parameters values{durable ? session_->facts.synchronous_commit : "off", search_path};
+  Parameters values{durable ? session_->facts.synchronous_commit : "off", search_path,
+                    std::nullopt};
+  if (wait == sql::LockWait::brief) values.back() = batch_lock_timeout;
   const sql::Result<Result> set = send(settings, values, Commits::no);
   if (!set) return Unexpected{set.error()};
+  doubts_at_begin_ = durable ? doubts().load() : doubts_settled_;
+  if (durable && is_doubtful()) return confirm_reads();
+  return Done{};
+}
+
+sql::Result<Done> SqlSession::confirm_reads() {
+  if (!in_transaction()) {
+    return Unexpected{sql::Error{StoreError::unavailable, "there is no transaction to confirm"}};
+  }
+  if (!has_standbys()) return Done{};
+  const sql::Result<Result> marked = send(barrier_sql, {}, Commits::no);
+  if (!marked) return Unexpected{marked.error()};
   return Done{};
 }
 
@@ -245,7 +284,10 @@ sql::Result<Done> SqlSession::commit() {
   const sql::Result<Result> answer = send("COMMIT", {}, Commits::yes);
   if (!answer) return Unexpected{answer.error()};
   // A transaction that has failed is rolled back instead, and that is no error to the server.
-  if (std::string_view(PQcmdStatus(answer->get())) == "COMMIT") return Done{};
+  if (std::string_view(PQcmdStatus(answer->get())) == "COMMIT") {
+    doubts_settled_ = doubts_at_begin_;
+    return Done{};
+  }
   return failed(StoreError::unavailable, "the server rolled the transaction back");
 }
 

@@ -1,6 +1,7 @@
 // A PostgreSQL store's connection for everything but its records: cases, the outbox, observations,
 // upkeep. For a thread that may wait, but never without an end: a statement has a deadline, and one
-// that misses it costs the connection. So does any error, and with it any transaction.
+// that misses it costs the connection. So does any error but a lost race for a row, and with it any
+// transaction.
 #pragma once
 
 #include <functional>
@@ -28,7 +29,8 @@ class SqlSession final : public DialectSession, private waiting::Idle {
   sql::Result<Rows> run(const std::string& sql, const Parameters& parameters) override;
   sql::Result<std::vector<Rows>> run_each(const std::string& sql,
                                           const std::vector<Parameters>& each) override;
-  sql::Result<Done> begin(sql::Durability durability) override;
+  sql::Result<Done> begin(sql::Durability durability, sql::LockWait wait) override;
+  sql::Result<Done> confirm_reads() override;
   sql::Result<Done> commit() override;
   void roll_back() override;
   void disconnect() override { session_.reset(); }
@@ -49,7 +51,11 @@ class SqlSession final : public DialectSession, private waiting::Idle {
   void hear();
   std::optional<std::string> listen_to_all(PGconn* connection);
   std::optional<std::string> ready();
+  std::optional<std::string> connect();
   [[nodiscard]] bool in_transaction() const;
+  // Whether what is read may be lost in a failover: see doubts.hpp.
+  [[nodiscard]] bool has_standbys() const;
+  [[nodiscard]] bool is_doubtful() const;
   // What a lost answer leaves open: whether it was committed.
   enum class Commits { no, yes };
   sql::Result<Result> send(const char* sql, const Parameters& parameters, Commits commits);
@@ -64,6 +70,11 @@ class SqlSession final : public DialectSession, private waiting::Idle {
   const Options options_;
   std::optional<Established> session_;
   bool schema_known_ = false;
+  // Of the last attempt to connect that failed, until it is time for another.
+  std::string connect_trouble_;
+  Until connect_again_at_{};
+  std::uint64_t doubts_at_begin_ = 0;
+  std::uint64_t doubts_settled_ = 0;  // all up to this one
   std::vector<std::string> channels_;
   Heard heard_;
 };

@@ -6,6 +6,7 @@
 
 #include "src/adapters/postgres/pg_fixture.hpp"
 #include "src/adapters/postgres/sql_session.hpp"
+#include "src/adapters/sql/reconciliation_store.hpp"
 
 namespace pawl::postgres {
 namespace {
@@ -106,12 +107,14 @@ TEST_F(Standby, LocalCommitsAreRaisedSoThatTheyWait) {
 TEST_F(Standby, ASqlSessionsCommitIsNotTakenForDurable) {
   require("");
   server_.query("ALTER ROLE postgres SET synchronous_commit = local");
-  require("missing");
   SqlSession session(url_, patient());
-  ASSERT_TRUE(session.run("SELECT 1", {}));
+  ASSERT_TRUE(session.run("SELECT 1", {}));  // after whatever this process was left in doubt about
+  require("missing");
+  session.disconnect();
   using Outcome = sql::Result<Done>;
   auto call = std::async(std::launch::async, [&]() -> Outcome {
-    if (const auto begun = session.begin(sql::Durability::durable); !begun) return begun;
+    const auto begun = session.begin(sql::Durability::durable, sql::LockWait::patient);
+    if (!begun) return begun;
     const auto wrote = session.run("INSERT INTO pawl.facts VALUES ('a', 'b')", {});
     if (!wrote) return Unexpected{wrote.error()};
     return session.commit();
@@ -141,6 +144,75 @@ TEST_F(Standby, ASqlSessionsCommitIsNotTakenForDurable) {
   const auto wrote_each = each.get();
   ASSERT_FALSE(wrote_each);
   EXPECT_EQ(wrote_each.error().kind, StoreError::in_doubt);
+}
+
+class StandbyEvents : public Standby {
+ protected:
+  // Kept, or here already: both are told to its sender as kept.
+  auto kept() {
+    return std::async(std::launch::async, [this] { return run(cases_.keep_event(event_)); });
+  }
+  void repeat_until_the_standby_has_it() {
+    auto again = kept();
+    EXPECT_TRUE(waits(again)) << "its sender would forget an event that a failover loses";
+    require("");
+    const StoreResult<bool> repeated = again.get();
+    ASSERT_TRUE(repeated.has_value());
+    EXPECT_FALSE(*repeated);
+  }
+
+  sql::SqlReconciliationStore cases_{
+      std::make_shared<sql::SessionThread>(std::make_unique<SqlSession>(url_, patient()))};
+  const WebhookEvent event_ = [] {
+    WebhookEvent made;
+    made.subject = "derived-1";
+    made.source = "bank";
+    made.id = "evt_1";
+    made.response = testing::a_stored_response();
+    return made;
+  }();
+};
+
+TEST_F(StandbyEvents, AnEventThatIsRepeatedAfterACommitInDoubtIsNotAcknowledgedBefore) {
+  auto first = kept();
+  ASSERT_TRUE(waits(first));
+  cancel();
+  const StoreResult<bool> in_doubt = first.get();
+  ASSERT_FALSE(in_doubt.has_value());
+  EXPECT_EQ(in_doubt.error(), StoreError::in_doubt);
+  repeat_until_the_standby_has_it();
+}
+
+// Whose doubt this process has never heard of.
+TEST_F(StandbyEvents, NorIsOneThatAnotherNodeWasLeftInDoubtAbout) {
+  auto other = std::async(std::launch::async, [this] {
+    Sql node(url_ + " application_name=pawl");
+    node(
+        "INSERT INTO pawl.webhook_events (subject, source, event_id, is_final, happened_at,"
+        " received_at, response_code, response_type, response_body, applied_as, scope_id,"
+        " idempotency_key) VALUES ('derived-1', 'bank', 'evt_1', 0, 0, 0, 200, '', '', '', '',"
+        " '')");
+  });
+  ASSERT_TRUE(waits(other));
+  cancel();
+  other.get();
+  repeat_until_the_standby_has_it();
+}
+
+TEST_F(Standby, WhatASqlSessionReadsAfterACommitInDoubtIsNoProof) {
+  SqlSession session(url_, patient());
+  auto write = std::async(std::launch::async, [&] {
+    return session.run("INSERT INTO pawl.facts VALUES ('a', 'b')", {});
+  });
+  ASSERT_TRUE(waits(write));
+  cancel();
+  EXPECT_EQ(write.get().error().kind, StoreError::in_doubt);
+  auto look = std::async(std::launch::async,
+                         [&] { return session.run("SELECT value FROM pawl.facts", {}); });
+  EXPECT_TRUE(waits(look));
+  require("");
+  EXPECT_TRUE(look.get());
+  EXPECT_TRUE(session.run("SELECT value FROM pawl.facts", {}));
 }
 
 TEST(Durability, EveryConnectionIsAskedNotOnlyTheFirst) {

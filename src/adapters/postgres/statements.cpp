@@ -149,6 +149,7 @@ void Statements::set_transactions() {
       " pg_catalog.clock_timestamp(), " +
           purge_epoch);
   set(StatementId::barrier, "barrier", barrier_sql);
+  set(StatementId::limit, "limit", "SELECT pg_catalog.set_config('statement_timeout', $1, true)");
 }
 
 void Statements::set_writes(const std::string& scopes) {

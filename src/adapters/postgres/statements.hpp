@@ -15,6 +15,7 @@ enum class StatementId {
   begin_all,    // the same settings for the whole session: where nobody shares it
   clock,        // and from then on the clock alone, in the same column
   barrier,      // a commit that the standby must have: see doubts.hpp
+  limit,        // how long the server may work at each statement of this transaction
   reserve,      // insert: records that start a life, fewer columns
   insert,       // insert: any record
   reserve_one,  // the same for a lone record

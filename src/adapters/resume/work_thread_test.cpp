@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <boost/asio/co_spawn.hpp>
@@ -13,6 +14,7 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace pawl::waiting {
@@ -192,6 +194,18 @@ TEST(WorkThread, IsAwakeWheneverItsTimeIsUp) {
   std::future<void> came = idle.often(3);
   WorkThread thread(&idle);
   EXPECT_EQ(came.wait_for(patience), std::future_status::ready);
+}
+
+// It could not be woken, not even to end it.
+TEST(WorkThread, IsNotMadeWithoutADescriptor) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  WorkThread* made = nullptr;  // one that was made after all would not end
+  EXPECT_THROW(made = new WorkThread, std::system_error);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(made, nullptr);
 }
 
 }  // namespace

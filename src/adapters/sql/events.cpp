@@ -37,18 +37,27 @@ Result<bool> insert_event(Session& session, const WebhookEvent& event) {
   const int code = hidden ? -event.response.status : event.response.status;
   std::string type;
   if (const auto found = find_header(event.response.headers, "Content-Type")) type = *found;
-  const Result<Rows> rows = run_together(
-      session,
-      {{"INSERT INTO pawl.webhook_events (subject, source, event_id, is_final, happened_at,"
-        " received_at, response_code, response_type, response_body, applied_as, scope_id,"
-        " idempotency_key)"
-        " VALUES ($1, $2, $3, CAST($4 AS bigint), CAST($5 AS bigint), CAST($6 AS bigint),"
-        " CAST($7 AS bigint), $8, $9, '', $10, $11)"
-        " ON CONFLICT (subject, source, event_id) DO NOTHING RETURNING event_id",
-        {event.subject, event.source, event.id, event.is_final ? "1" : "0",
-         micros(event.happened_at), micros(event.received_at), number(code), type,
-         event.response.body.value_or(""), event.scope.text, event.key.text}}});
+  Result<Transaction> transaction = Transaction::begin(session);
+  if (!transaction) return Unexpected{transaction.error()};
+  const Result<Rows> rows = session.run(
+      "INSERT INTO pawl.webhook_events (subject, source, event_id, is_final, happened_at,"
+      " received_at, response_code, response_type, response_body, applied_as, scope_id,"
+      " idempotency_key)"
+      " VALUES ($1, $2, $3, CAST($4 AS bigint), CAST($5 AS bigint), CAST($6 AS bigint),"
+      " CAST($7 AS bigint), $8, $9, '', $10, $11)"
+      " ON CONFLICT (subject, source, event_id) DO NOTHING RETURNING event_id",
+      {event.subject, event.source, event.id, event.is_final ? "1" : "0", micros(event.happened_at),
+       micros(event.received_at), number(code), type, event.response.body.value_or(""),
+       event.scope.text, event.key.text});
   if (!rows) return Unexpected{rows.error()};
+  // It is there already, and its sender will be told that it is kept. Whoever wrote it, in another
+  // process perhaps, may not know yet whether a failover would lose it.
+  if (rows->empty()) {
+    const Result<Done> confirmed = session.confirm_reads();
+    if (!confirmed) return Unexpected{confirmed.error()};
+  }
+  const Result<Done> committed = transaction->commit();
+  if (!committed) return Unexpected{committed.error()};
   return !rows->empty();
 }
 

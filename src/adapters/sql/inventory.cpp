@@ -1,5 +1,7 @@
 // How much there is of what.
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "src/adapters/sql/row_reader.hpp"
 #include "src/adapters/sql/upkeep.hpp"
@@ -65,6 +67,45 @@ Result<Upkeep::KeyCount> count_up_to(Session& session, std::int64_t exact_max) {
 
 std::string policy_of(const Row& row) { return RowReader(row).text(); }
 
+// The key that a page ends with; nothing where fewer are left than it holds.
+Result<std::optional<std::pair<Scope, Key>>> end_of_page(Session& session, const Scope& after_scope,
+                                                         const Key& after_key,
+                                                         std::size_t rows_max) {
+  const Result<Rows> rows = session.run(
+      "SELECT k.scope_id, k.idempotency_key FROM pawl.keys k"
+      " WHERE (k.scope_id, k.idempotency_key) > ($1, $2)"
+      " ORDER BY k.scope_id, k.idempotency_key LIMIT 1 OFFSET CAST($3 AS bigint)",
+      {after_scope.text, after_key.text, count(rows_max - 1)});
+  if (!rows) return Unexpected{rows.error()};
+  if (rows->empty()) return std::optional<std::pair<Scope, Key>>();
+  RowReader columns(rows->front());
+  Scope scope{columns.text()};
+  return std::optional(std::pair(std::move(scope), Key{columns.text()}));
+}
+
+// Told apart by the server: there are few of them, however many keys.
+Result<PolicyPage> policies_after(Session& session, const Scope& after_scope, const Key& after_key,
+                                  std::size_t rows_max) {
+  const auto end = end_of_page(session, after_scope, after_key, rows_max);
+  if (!end) return Unexpected{end.error()};
+  std::string sql =
+      "SELECT DISTINCT CAST(k.policy AS text) FROM pawl.keys k"
+      " WHERE (k.scope_id, k.idempotency_key) > ($1, $2)";
+  Parameters parameters{after_scope.text, after_key.text};
+  if (*end) {
+    sql += " AND (k.scope_id, k.idempotency_key) <= ($3, $4)";
+    parameters.emplace_back((*end)->first.text);
+    parameters.emplace_back((*end)->second.text);
+  }
+  Result<std::vector<std::string>> policies = read_rows(session.run(sql, parameters), policy_of);
+  if (!policies) return Unexpected{policies.error()};
+  PolicyPage page;
+  page.policies = std::move(*policies);
+  page.is_last = !*end;
+  if (*end) std::tie(page.last_scope, page.last_key) = **end;
+  return page;
+}
+
 Upkeep::KeyTarget target_of(const Row& row) {
   RowReader columns(row);
   Upkeep::KeyTarget one;
@@ -77,11 +118,13 @@ Upkeep::KeyTarget target_of(const Row& row) {
 
 }  // namespace
 
-Task<StoreResult<std::vector<std::string>>> SqlUpkeep::stored_policies() {
-  return port_.run<std::vector<std::string>>([](Session& session) {
-    return read_rows(session.run("SELECT DISTINCT CAST(k.policy AS text) FROM pawl.keys k"),
-                     policy_of);
-  });
+Task<StoreResult<PolicyPage>> SqlUpkeep::stored_policies(Scope after_scope, Key after_key,
+                                                         std::size_t rows_max) {
+  PAWL_CHECK(rows_max > 0);
+  return port_.run<PolicyPage>(
+      [scope = std::move(after_scope), key = std::move(after_key), rows_max](Session& session) {
+        return policies_after(session, scope, key, rows_max);
+      });
 }
 
 Task<StoreResult<StoreOverview>> SqlUpkeep::overview() { return port_.run<StoreOverview>(survey); }

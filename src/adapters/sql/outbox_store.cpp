@@ -1,62 +1,11 @@
 #include "src/adapters/sql/outbox_store.hpp"
 
-#include <algorithm>
-
 #include "src/adapters/sql/outbox_rows.hpp"
 #include "src/adapters/sql/row_reader.hpp"
 #include "src/core/sha256.hpp"
 
 namespace pawl::sql {
 namespace {
-
-std::string free_and_due(const std::string& now) {
-  return " AND next_attempt_at <= " + now + " AND (locked_until IS NULL OR locked_until <= " + now +
-         ")";
-}
-std::string wanted(bool in_doubt) {
-  return in_doubt ? "destination = $1 AND status = 'unknown' AND discarded_at IS NULL"
-                  : "destination = $1 AND status IN ('pending', 'sending')";
-}
-
-std::string any_due_sql(const Dialect& dialect, bool in_doubt) {
-  return "SELECT CASE WHEN EXISTS (SELECT 1 FROM pawl.outbox WHERE " + wanted(in_doubt) +
-         free_and_due(dialect.current_instant()) + ") THEN 1 ELSE 0 END, " + dialect.clock();
-}
-// The condition stands twice: a row may have changed while its lock was waited for.
-std::string claim_sql(const Dialect& dialect, bool in_doubt) {
-  const std::string condition = wanted(in_doubt) + free_and_due(dialect.instant("$2"));
-  const std::string until = dialect.instant("$4");
-  return "UPDATE pawl.outbox SET owner = $3, locked_until = " + until +
-         ", next_attempt_at = " + until +
-         " WHERE (scope_id, id) IN (SELECT scope_id, id FROM pawl.outbox WHERE " + condition +
-         " ORDER BY next_attempt_at LIMIT CAST($5 AS bigint)) AND " + condition + " RETURNING " +
-         outbox_columns(dialect);
-}
-
-Result<OutboxClaimed> take(Session& session, const OutboxClaim& claim) {
-  // Asked first, without a write: nearly always the answer is no.
-  const Result<Rows> any = session.run(any_due_sql(session, claim.in_doubt), {claim.destination});
-  if (!any) return Unexpected{any.error()};
-  RowReader columns(any->front());
-  const bool due = columns.number() != 0;
-  OutboxClaimed claimed{columns.time(), {}};
-  if (!due || claim.rows_max == 0) return claimed;
-  Result<Transaction> transaction = Transaction::begin(session);
-  if (!transaction) return Unexpected{transaction.error()};
-  const Result<Instant> now = time_of(session);  // a lock may have been waited for
-  if (!now) return Unexpected{now.error()};
-  claimed.now = *now;
-  Result<std::vector<OutboxRow>> rows = outbox_rows(
-      session, session.run(claim_sql(session, claim.in_doubt),
-                           {claim.destination, micros(claimed.now), claim.owner,
-                            micros(claimed.now + claim.lease), sql::count(claim.rows_max)}));
-  if (!rows) return Unexpected{rows.error()};
-  const Result<Done> committed = transaction->commit();
-  if (!committed) return Unexpected{committed.error()};
-  claimed.rows = std::move(*rows);
-  std::ranges::sort(claimed.rows, {}, &OutboxRow::created_at);
-  return claimed;
-}
 
 Result<OutboxCounts> count_rows(Session& session) {
   const std::string counted = "SELECT destination, status, count(*), " +
@@ -170,12 +119,6 @@ Result<OutboxStore::Changed> change_row(Session& session, const Change& change) 
 }
 
 }  // namespace
-
-Task<StoreResult<OutboxClaimed>> SqlOutboxStore::claim(OutboxClaim claim) {
-  PAWL_CHECK(!claim.owner.empty());
-  return port_.run<OutboxClaimed>(
-      [claim = std::move(claim)](Session& session) { return take(session, claim); });
-}
 
 Task<StoreResult<OutboxCounts>> SqlOutboxStore::count() {
   return port_.run<OutboxCounts>(count_rows);

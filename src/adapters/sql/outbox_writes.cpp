@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <iterator>
 #include <tuple>
 
 #include "src/adapters/sql/outbox_rows.hpp"
@@ -12,7 +13,12 @@ namespace {
 
 constexpr std::size_t batch_max = 128;
 
-// All or none: what a worker writes is plain text and numbers, so no row can be bad by itself.
+// All or none. What a worker writes is plain text and numbers, so no row can be bad by itself; but
+// one may be held by another transaction, or damaged.
+bool may_be_one_rows_fault(StoreError error) {
+  return error == StoreError::contended || error == StoreError::unreadable;
+}
+
 Result<std::vector<bool>> write_batch(Session& session,
                                       const std::vector<const OutboxWrite*>& writes) {
   // In one order, so that two batches never wait for each other.
@@ -27,7 +33,8 @@ Result<std::vector<bool>> write_batch(Session& session,
     const OutboxRow& next = writes[i]->next;
     each.push_back(outbox_write_parameters(next, next.owner, writes[i]->needs_lease));
   }
-  Result<Transaction> transaction = Transaction::begin(session);
+  Result<Transaction> transaction =
+      Transaction::begin(session, Durability::durable, LockWait::brief);
   if (!transaction) return Unexpected{transaction.error()};
   const Result<std::vector<Rows>> written = session.run_each(outbox_write_sql(session), each);
   if (!written) return Unexpected{written.error()};
@@ -60,9 +67,14 @@ void SqlOutboxStore::join(PendingWrite pending) {
   port_.post([this](Session& session) { write_pending(session); });
 }
 
-std::vector<SqlOutboxStore::PendingWrite> SqlOutboxStore::take_batch() {
-  std::vector<PendingWrite> batch;
+SqlOutboxStore::Batch SqlOutboxStore::take_batch() {
+  Batch batch;
   const std::lock_guard lock(mutex_);
+  if (!halves_.empty()) {
+    batch = std::move(halves_.back());
+    halves_.pop_back();
+    return batch;
+  }
   while (!pending_.empty() && batch.size() < batch_max) {
     batch.push_back(std::move(pending_.front()));
     pending_.pop_front();
@@ -70,13 +82,26 @@ std::vector<SqlOutboxStore::PendingWrite> SqlOutboxStore::take_batch() {
   return batch;
 }
 
+void SqlOutboxStore::halve(Batch batch) {
+  const auto middle = batch.begin() + static_cast<std::ptrdiff_t>(batch.size() / 2);
+  Batch second(std::make_move_iterator(middle), std::make_move_iterator(batch.end()));
+  batch.erase(middle, batch.end());
+  const std::lock_guard lock(mutex_);
+  halves_.push_back(std::move(second));
+  halves_.push_back(std::move(batch));
+}
+
 void SqlOutboxStore::write_pending(Session& session) {
-  std::vector<PendingWrite> batch = take_batch();
+  Batch batch = take_batch();
   std::vector<const OutboxWrite*> writes;
   for (const PendingWrite& each : batch) writes.push_back(each.write);
   const Result<std::vector<bool>> written = write_batch(session, writes);
   if (!written) port_.remember(written.error().text);
   waiting::Waiters waiters;
+  if (!written && batch.size() > 1 && may_be_one_rows_fault(written.error().kind)) {
+    halve(std::move(batch));
+    batch.clear();
+  }
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (written) {
       batch[i].mine->emplace(static_cast<bool>((*written)[i]));
@@ -88,7 +113,7 @@ void SqlOutboxStore::write_pending(Session& session) {
   bool more = false;
   {
     const std::lock_guard lock(mutex_);
-    more = !pending_.empty();
+    more = !pending_.empty() || !halves_.empty();
     writing_ = more;
   }
   // At the end of the queue: the other ports have a turn in between.

@@ -4,8 +4,8 @@
 
 namespace pawl::sql {
 
-Result<Transaction> Transaction::begin(Session& session, Durability durability) {
-  const Result<Done> begun = session.begin(durability);
+Result<Transaction> Transaction::begin(Session& session, Durability durability, LockWait wait) {
+  const Result<Done> begun = session.begin(durability, wait);
   if (!begun) return Unexpected{begun.error()};
   return Transaction(session);
 }

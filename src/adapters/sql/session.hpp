@@ -1,7 +1,8 @@
 // One connection to a store, for SQL that may block. Used by one thread at a time.
 //
 // Values go in and come out as text. After an error the transaction that was open is gone, and
-// where the connection may be to blame that too: the next call begins with a new one.
+// where the connection may be to blame that too: the next call begins with a new one. An attempt to
+// connect that failed is not repeated at once: until then every call is unavailable.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +34,12 @@ enum class Durability {
   relaxed,  // a crash of the server may take the last commits away
 };
 
+// For a row that another transaction holds.
+enum class LockWait {
+  patient,  // as long as a statement may take
+  brief,    // a moment; then it is contended, and the next row's turn
+};
+
 class Session : public Dialect {
  public:
   // One statement by itself, durable, or in the transaction that `begin` began. What only reads
@@ -43,8 +50,11 @@ class Session : public Dialect {
   virtual Result<std::vector<Rows>> run_each(const std::string& sql,
                                              const std::vector<Parameters>& each) = 0;
 
-  virtual Result<Done> begin(Durability durability) = 0;
+  virtual Result<Done> begin(Durability durability, LockWait wait) = 0;
   virtual Result<Done> commit() = 0;
+  // Within a transaction: once it is committed, what it has read is durable too, on every server
+  // whose word a commit waits for. A transaction that only reads says nothing of that.
+  virtual Result<Done> confirm_reads() = 0;
   // Nothing where no transaction is open.
   virtual void roll_back() = 0;
 
@@ -60,7 +70,8 @@ class Session : public Dialect {
 // Rolled back unless it was committed.
 class Transaction {
  public:
-  static Result<Transaction> begin(Session& session, Durability durability = Durability::durable);
+  static Result<Transaction> begin(Session& session, Durability durability = Durability::durable,
+                                   LockWait wait = LockWait::patient);
   Transaction(Transaction&& other) noexcept : session_(other.session_) { other.session_ = nullptr; }
   Transaction& operator=(Transaction&&) = delete;
   ~Transaction() {

@@ -2,6 +2,7 @@
 // asked is resumed on its own executor.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -15,24 +16,36 @@ namespace pawl::sql {
 
 class SessionThread {
  public:
-  explicit SessionThread(std::unique_ptr<Session> session);
+  static constexpr std::size_t jobs_max = 4096;
+
+  // `waiting_max`: how many jobs may wait for their turn.
+  explicit SessionThread(std::unique_ptr<Session> session, std::size_t waiting_max = jobs_max);
   // Does what was asked before. The callers' executors must still be there.
   ~SessionThread() = default;
   SessionThread(const SessionThread&) = delete;
   SessionThread& operator=(const SessionThread&) = delete;
 
   // Any thread. Deaf to cancellation: what was handed over is done. What a job throws is thrown
-  // here.
+  // here. Where too many wait already, it is unavailable at once.
   template <class T>
   Task<Result<T>> run(std::function<Result<T>(Session&)> job) {
-    std::function<Result<T>()> work = [this, &job] { return job(*session_); };
+    if (!join_queue()) co_return Result<T>(too_many());
+    std::function<Result<T>()> work = [this, &job] {
+      --waiting_;
+      return job(*session_);
+    };
     co_return co_await thread_.run(std::move(work));
   }
 
-  // Any thread. `job` must not throw.
+  // Any thread. `job` must not throw. For what is bounded by itself.
   void post(std::function<void(Session&)> job);
 
  private:
+  bool join_queue();
+  static Unexpected<Error> too_many();
+
+  const std::size_t waiting_max_;
+  std::atomic<std::size_t> waiting_ = 0;
   const std::unique_ptr<Session> session_;
   waiting::WorkThread thread_;  // the last: it uses the session
 };

@@ -27,7 +27,8 @@ class SqlUpkeep final : public Upkeep {
                                        std::string value) override;
 
   // inventory.cpp
-  Task<StoreResult<std::vector<std::string>>> stored_policies() override;
+  Task<StoreResult<PolicyPage>> stored_policies(Scope after_scope, Key after_key,
+                                                std::size_t rows_max) override;
   Task<StoreResult<StoreOverview>> overview() override;
   Task<StoreResult<KeyCount>> count_keys(std::int64_t exact_max) override;
   Task<StoreResult<std::vector<KeyTarget>>> targets_after(Scope scope, Key key,

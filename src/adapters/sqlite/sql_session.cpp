@@ -102,7 +102,8 @@ Unexpected<sql::Error> SqlSession::failed_before_commit() {
   return failed(meaning_before_commit(code), code);
 }
 
-sql::Result<Done> SqlSession::begin(sql::Durability /*all are durable*/) {
+// All are durable, and whoever writes is alone.
+sql::Result<Done> SqlSession::begin(sql::Durability /*durability*/, sql::LockWait /*wait*/) {
   if (std::optional<std::string> trouble = ready()) {
     return Unexpected{sql::Error{StoreError::unavailable, std::move(*trouble)}};
   }
@@ -144,7 +145,7 @@ sql::Result<std::vector<sql::Rows>> SqlSession::run_each(const std::string& sql,
     if (trouble) return Unexpected{sql::Error{StoreError::unavailable, std::move(*trouble)}};
     return execute(sql, each);
   }
-  const sql::Result<Done> begun = begin(sql::Durability::durable);
+  const sql::Result<Done> begun = begin(sql::Durability::durable, sql::LockWait::patient);
   if (!begun) return Unexpected{begun.error()};
   sql::Result<std::vector<Rows>> all = execute(sql, each);
   if (!all) return all;

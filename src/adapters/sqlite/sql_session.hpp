@@ -24,7 +24,9 @@ class SqlSession final : public DialectSession {
   sql::Result<sql::Rows> run(const std::string& sql, const sql::Parameters& parameters) override;
   sql::Result<std::vector<sql::Rows>> run_each(const std::string& sql,
                                                const std::vector<sql::Parameters>& each) override;
-  sql::Result<Done> begin(sql::Durability durability) override;
+  sql::Result<Done> begin(sql::Durability durability, sql::LockWait wait) override;
+  // What can be read was on the disk before.
+  sql::Result<Done> confirm_reads() override { return Done{}; }
   sql::Result<Done> commit() override;
   void roll_back() override;
   void disconnect() override { opened_.reset(); }
