@@ -10,9 +10,9 @@ function(pawl_unity name)
     return()
   endif()
   set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${PAWL_UNITY_FILES})
-  # A type of one source's unnamed namespace in a class of the same source: the warning means headers.
+  # Two warnings that mean headers, and here meet the unnamed namespace of one source from within another.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(${name} PRIVATE -Wno-subobject-linkage)
+    target_compile_options(${name} PRIVATE -Wno-subobject-linkage -Wno-shadow -Wshadow=local)
   endif()
 endfunction()
 
@@ -36,16 +36,17 @@ function(pawl_program name)
   pawl_precompiled(${name} ${arg_BOOST} ${arg_TESTS})
 endfunction()
 
-# pawl_test(NAME LABEL unit|contract|e2e|sim SOURCES... LINK targets... [BOOST] [TOGETHER] [TIMEOUT seconds] [SUITE name])
+# pawl_test(NAME LABEL unit|contract|e2e|sim SOURCES... LINK targets... [BOOST] [TOGETHER] [APART] [TIMEOUT seconds] [SUITE name])
 #   Every TEST becomes a ctest entry, so ctest's summary counts promises, not programs.
 #   TOGETHER: one entry for the whole program, for tests that share a server which takes seconds to start.
+#   APART: its sources are compiled one by one, where they use the same names for different things.
 #   The target tests_LABEL builds all of one kind and nothing else.
 #   SUITE: ha, compat or chaos, a second label: `make test` runs the short form of it, `make test-ha`, `test-compat` and `chaos` the long one.
 foreach(label unit contract e2e)
   add_custom_target(tests_${label})
 endforeach()
 function(pawl_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "BOOST;TOGETHER" "LABEL;TIMEOUT;SUITE" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "BOOST;TOGETHER;APART" "LABEL;TIMEOUT;SUITE" "SOURCES;LINK")
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
@@ -54,6 +55,9 @@ function(pawl_test name)
     set(boost BOOST)
   endif()
   pawl_program(${name} ${boost} TESTS SOURCES ${arg_SOURCES} LINK ${arg_LINK} pawl_test_support GTest::gmock GTest::gtest_main)
+  if(NOT arg_APART)
+    pawl_unity(${name})
+  endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   add_dependencies(tests_${arg_LABEL} ${name})
   if(arg_TOGETHER)

@@ -74,7 +74,7 @@ const std::vector<Row>& rows() {
   return all;
 }
 
-std::optional<std::vector<std::string>> header_names_in(Value value, Diagnostics& findings) {
+std::optional<std::vector<std::string>> credential_headers_in(Value value, Diagnostics& findings) {
   std::optional<std::vector<std::string>> names = strings_in(value, true, findings);
   if (!names) return std::nullopt;
   for (std::string& name : *names) {
@@ -237,7 +237,7 @@ Caller read_caller(const Node* table, Diagnostics& findings) {
   check_belonging(*table, caller.from, findings);
   if (!caller.from) {
     if (const Node* node = table->find(credential_headers_name)) {
-      auto names = header_names_in({credential_headers_name, *node}, findings);
+      auto names = credential_headers_in({credential_headers_name, *node}, findings);
       if (names) caller.credential_headers = std::move(*names);
     }
     return caller;

@@ -12,10 +12,10 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr Range<Duration> timeout_range{milliseconds(1), hours(1)};
-constexpr Range<Duration> lease_range{milliseconds(100), hours(1)};
+constexpr Range<Duration> call_timeout_range{milliseconds(1), hours(1)};
+constexpr Range<Duration> claim_range{milliseconds(100), hours(1)};
 constexpr Range<Duration> backoff_range{milliseconds(1), hours(24)};
-constexpr Range<Duration> window_range{seconds(1), longest};
+constexpr Range<Duration> dedupe_range{seconds(1), longest};
 
 std::string destination_name(std::string_view text) {
   const bool printable = std::ranges::all_of(text, [](char c) { return c > ' ' && c < '\x7f'; });
@@ -86,14 +86,14 @@ const Settings<Destination>& destination_settings() {
       text<D>("name", &D::name, destination_name),
       {"url", read_url, show_url},
       flag<D>("dedupes", rule(&R::dedupes)),
-      duration<D>("dedupe_window", rule(&R::dedupe_window), window_range),
+      duration<D>("dedupe_window", rule(&R::dedupe_window), dedupe_range),
       count<D>("max_attempts", rule(&R::max_attempts), {1, 1000}),
       duration<D>("backoff_min", rule(&R::backoff_min), backoff_range),
       duration<D>("backoff_max", rule(&R::backoff_max), backoff_range),
-      duration<D>("timeout", rule(&R::timeout), timeout_range),
-      duration<D>("connect_timeout", &D::connect_timeout, timeout_range),
+      duration<D>("timeout", rule(&R::timeout), call_timeout_range),
+      duration<D>("connect_timeout", &D::connect_timeout, call_timeout_range),
       count<D>("concurrency", &D::concurrency, {1, 1000}),
-      duration<D>("lease", &D::lease, lease_range),
+      duration<D>("lease", &D::lease, claim_range),
       text<D>("provider_id", rule(&R::provider_id), place_in_answer),
       text<D>("secret_file", &D::secret_file, not_empty),
       text<D>("reconcile", &D::reconcile, any_text),

@@ -90,7 +90,7 @@ std::optional<std::string> why_not(const std::string& name, const std::string& v
   // Nobody can use a key of a caller who is gone; and by whose route a request goes is nothing to
   // its key where keys belong to the caller alone.
   if (name.starts_with(api_key_opening)) return std::nullopt;
-  if (is_route && value == to_text(KeyScope::caller)) return std::nullopt;
+  if (is_route && value == pawl::to_text(KeyScope::caller)) return std::nullopt;
   return name + " was " + value + " and is gone";
 }
 
@@ -177,7 +177,6 @@ std::optional<Config> routes_among(const Facts& facts) {
   return config;
 }
 
-
 }  // namespace
 
 Scope scope_of(std::string_view caller, const Route& route) {
@@ -189,7 +188,7 @@ std::string scope_rule(const Config& config) {
   const Caller& caller = config.caller;
   const CallerFrom from = caller.from.value_or(CallerFrom::single);
   std::string rule;
-  add(rule, "from", to_text(from));
+  add(rule, "from", pawl::to_text(from));
   if (from == CallerFrom::jwt) {
     std::string claims;
     for (const std::string& claim : caller.tenant_claim) claims.append(claim).append(" ");
@@ -198,12 +197,12 @@ std::string scope_rule(const Config& config) {
   if (from == CallerFrom::header) add(rule, "header", caller.header);
   if (from == CallerFrom::subrequest) add(rule, "scope_header", caller.scope_header);
   add(rule, makes_keys(config.policy) ? std::string(fallback) : joined(unguarded_opening, fallback),
-      to_text(config.policy.key_scope));
+      pawl::to_text(config.policy.key_scope));
   std::int64_t life = std::max(life_of(config.policy), life_of(config.key_api.policy));
   for (std::size_t i = 0; i < config.routes.size(); ++i) {
     const Route& route = config.routes[i];
     add(rule, joined(route_makes_keys(route) ? route_opening : unguarded_opening, route.name),
-        to_text(route.policy.key_scope));
+        pawl::to_text(route.policy.key_scope));
     add(rule, match_line(i, route), "");
     life = std::max(life, life_of(route.policy));
   }
@@ -285,7 +284,7 @@ std::optional<Config> routes_in_rule(std::string_view rule) { return routes_amon
 
 bool rule_binds_to_routes(std::string_view rule) {
   return std::ranges::any_of(facts_of(rule), [](const auto& fact) {
-    return fact.second == to_text(KeyScope::caller_route);
+    return fact.second == pawl::to_text(KeyScope::caller_route);
   });
 }
 

@@ -121,4 +121,19 @@ Setting<Owner> or_off(std::string_view name, Part member, From from, To to) {
       [=](const Optional& shown) -> std::string { return shown ? to(*shown) : "\"off\""; });
 }
 
+// "name = value", a line of TOML.
+inline std::string line(std::string_view name, std::string_view value) {
+  return std::string(name).append(" = ").append(value).append("\n");
+}
+
+template <class Owner>
+std::string show_lines(const Settings<Owner>& settings, const Owner& owner) {
+  std::string text;
+  for (const Setting<Owner>& setting : settings) {
+    const std::string value = setting.show(owner);
+    if (!value.empty()) text += line(setting.name, value);
+  }
+  return text;
+}
+
 }  // namespace pawl::config

@@ -7,25 +7,12 @@
 #include "src/config/destinations.hpp"
 #include "src/config/key_api.hpp"
 #include "src/config/policy_settings.hpp"
+#include "src/config/settings.hpp"
 #include "src/config/sources.hpp"
 #include "src/config/tables.hpp"
 
 namespace pawl::config {
 namespace {
-
-std::string line(std::string_view name, std::string_view value) {
-  return std::string(name).append(" = ").append(value).append("\n");
-}
-
-template <class Owner>
-std::string lines(const Settings<Owner>& settings, const Owner& owner) {
-  std::string text;
-  for (const Setting<Owner>& setting : settings) {
-    const std::string value = setting.show(owner);
-    if (!value.empty()) text += line(setting.name, value);
-  }
-  return text;
-}
 
 std::string show_route(const Route& route, const RoutePolicy& defaults) {
   std::string text = "\n[[route]]\n" + line("match", quote(route.match));
@@ -82,21 +69,21 @@ Config masked(Config config) {
 
 std::string show(const Config& config, Secrets secrets) {
   if (secrets == Secrets::masked) return show(masked(config), Secrets::shown);
-  std::string text = lines(top_settings(), config);
-  text += "\n[admin]\n" + lines(admin_settings(), config.admin);
+  std::string text = show_lines(top_settings(), config);
+  text += "\n[admin]\n" + show_lines(admin_settings(), config.admin);
   text += show_caller(config.caller);
-  text += "\n[limits]\n" + lines(limits_settings(), config.limits);
+  text += "\n[limits]\n" + show_lines(limits_settings(), config.limits);
   for (const SecretFile& secret : config.fingerprint_secret_files) {
     text += "\n[[fingerprint_secret]]\n" + line("id", quote(secret.id)) +
             line("file", quote(secret.file));
   }
-  text += "\n[policy]\n" + lines(policy_settings(), config.policy);
+  text += "\n[policy]\n" + show_lines(policy_settings(), config.policy);
   for (const Route& route : config.routes) text += show_route(route, config.policy);
   if (!config.key_api.callers.empty()) {
-    text += "\n[key_api]\n" + lines(key_api_settings(), config.key_api);
+    text += "\n[key_api]\n" + show_lines(key_api_settings(), config.key_api);
   }
   for (const Destination& destination : config.destinations) {
-    text += "\n[[destination]]\n" + lines(destination_settings(), destination);
+    text += "\n[[destination]]\n" + show_lines(destination_settings(), destination);
   }
   for (const Source& source : config.sources) text += show_source(source);
   return text;

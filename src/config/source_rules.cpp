@@ -201,10 +201,6 @@ std::vector<const Node*> tables_in(const Node& list, std::string_view where,
   return tables;
 }
 
-std::string line(std::string_view name, std::string_view value) {
-  return std::string(name).append(" = ").append(value).append("\n");
-}
-
 std::vector<Condition> conditions_in(const Node& node, Diagnostics& findings) {
   const Value value{"where", node};
   std::vector<Condition> all;

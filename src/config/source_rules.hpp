@@ -61,17 +61,4 @@ std::optional<Halves> halves_of(const Node& node, std::string_view url, std::str
 // The items of a list of tables, each with its names checked.
 std::vector<const Node*> tables_in(const Node& list, std::string_view where, Diagnostics& findings);
 
-// "name = value", a line of TOML.
-std::string line(std::string_view name, std::string_view value);
-
-template <class Owner>
-std::string show_lines(const Settings<Owner>& settings, const Owner& owner) {
-  std::string text;
-  for (const Setting<Owner>& setting : settings) {
-    const std::string value = setting.show(owner);
-    if (!value.empty()) text += line(setting.name, value);
-  }
-  return text;
-}
-
 }  // namespace pawl::config

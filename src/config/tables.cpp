@@ -13,7 +13,7 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr Range<Duration> timeout_range{milliseconds(1), hours(1)};
+constexpr Range<Duration> limit_timeout_range{milliseconds(1), hours(1)};
 constexpr std::size_t million = 1'000'000;
 
 template <class Parse>
@@ -55,7 +55,7 @@ std::string show_memory_budget(std::size_t bytes) {
   return quote(bytes == 0 ? std::string(of_the_machine) : size_to_text(bytes));
 }
 
-bool is_host_name(std::string_view text) {
+bool is_lower_host_name(std::string_view text) {
   return !text.empty() && !text.ends_with('.') && std::ranges::all_of(text, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
   });
@@ -63,7 +63,7 @@ bool is_host_name(std::string_view text) {
 
 std::optional<std::vector<std::string>> hosts_in(Value value, Diagnostics& findings) {
   std::optional<std::vector<std::string>> names = strings_in(value, false, findings);
-  if (names && !std::ranges::all_of(*names, is_host_name)) {
+  if (names && !std::ranges::all_of(*names, is_lower_host_name)) {
     complain(value, "each must be a host name in lower case, without a port: \"api.example\"",
              findings);
     return std::nullopt;
@@ -133,9 +133,9 @@ const Settings<Limits>& limits_settings() {
       size<L>("header_bytes", &L::header_bytes, {256, std::size_t{16} << 20}),
       count<L>("header_count", &L::header_count, {1, 10'000}),
       size<L>("target_bytes", &L::target_bytes, {64, std::size_t{16} << 20}),
-      duration<L>("header_timeout", &L::header_timeout, timeout_range),
-      duration<L>("body_timeout", &L::body_timeout, timeout_range),
-      duration<L>("idle_timeout", &L::idle_timeout, timeout_range),
+      duration<L>("header_timeout", &L::header_timeout, limit_timeout_range),
+      duration<L>("body_timeout", &L::body_timeout, limit_timeout_range),
+      duration<L>("idle_timeout", &L::idle_timeout, limit_timeout_range),
       count<L>("connections", &L::connections, {1, million}),
   };
   return settings;

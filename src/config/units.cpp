@@ -40,7 +40,7 @@ constexpr std::array<SizeUnit, 8> size_units{{
 constexpr std::size_t binary_units = 3;
 
 // The number in front and the unit behind it; nothing where there is no number.
-std::optional<std::pair<std::uint64_t, std::string_view>> split(std::string_view text) {
+std::optional<std::pair<std::uint64_t, std::string_view>> split_unit(std::string_view text) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{}) return std::nullopt;
@@ -50,7 +50,7 @@ std::optional<std::pair<std::uint64_t, std::string_view>> split(std::string_view
 }  // namespace
 
 std::optional<Duration> parse_duration(std::string_view text) {
-  const auto parts = split(text);
+  const auto parts = split_unit(text);
   if (!parts) return std::nullopt;
   for (const DurationUnit& unit : duration_units) {
     if (parts->second != unit.name) continue;
@@ -61,7 +61,7 @@ std::optional<Duration> parse_duration(std::string_view text) {
 }
 
 std::optional<std::size_t> parse_size(std::string_view text) {
-  const auto parts = split(text);
+  const auto parts = split_unit(text);
   if (!parts) return std::nullopt;
   for (const SizeUnit& unit : size_units) {
     if (parts->second != unit.name) continue;

@@ -6,7 +6,7 @@ namespace pawl {
 namespace detail {
 namespace {
 
-constexpr Duration retry_after = std::chrono::seconds(1);
+constexpr Duration refused_retry_after = std::chrono::seconds(1);
 
 bool is_guarded(const Policy& policy, const HttpRequest& request) {
   const bool may_have_effects = request.method == "POST" || request.method == "PATCH";
@@ -50,7 +50,7 @@ Task<Admission> admit_to_execute(NodeCore& node, const RouteRules& rules, std::s
   if (may_send) co_return admission;
   const Outcome nothing = NotSent{"too little of the lease was left"};
   static_cast<void>(co_await node.engine().settle(*granted->lease(), nothing));
-  ProblemDetails details{Problem::store_unavailable, "", {}, retry_after};
+  ProblemDetails details{Problem::store_unavailable, "", {}, refused_retry_after};
   co_return node.boundary().problem(*granted->context, std::move(details));
 }
 
@@ -63,7 +63,7 @@ Task<Response> settle_and_render(NodeCore& node, std::shared_ptr<Granted> grante
   const bool released = context.record && status_of(*context.record) == Status::failed_retryable;
   if (!nothing_done || !released || context.superseded) co_return response;
   ProblemDetails details{Problem::upstream_unreachable,
-                         "Nothing was done. Retry with the same key.", 503, retry_after};
+                         "Nothing was done. Retry with the same key.", 503, refused_retry_after};
   co_return node.boundary().problem(context, std::move(details));
 }
 

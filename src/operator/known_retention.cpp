@@ -9,7 +9,7 @@ namespace pawl {
 namespace {
 
 // Of as many as a statement has time for.
-constexpr std::size_t page_rows = 5000;
+constexpr std::size_t policies_per_page = 5000;
 
 Duration life_under(const StoredPolicy& policy) {
   const bool tombstone = policy.expired == WhenExpired::tombstone;
@@ -37,7 +37,7 @@ Task<OrRefusal<std::optional<Duration>>> retention_known_to(Upkeep& upkeep, Inst
   PolicyPage page;
   while (!page.is_last) {
     StoreResult<PolicyPage> next =
-        co_await upkeep.stored_policies(page.last_scope, page.last_key, page_rows);
+        co_await upkeep.stored_policies(page.last_scope, page.last_key, policies_per_page);
     if (!next) co_return port_failed(upkeep, next.error());
     page = std::move(*next);
     for (const std::string& text : page.policies) {

@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::hours;
 
-constexpr std::size_t page_rows = 500;
+constexpr std::size_t unsettled_per_page = 500;
 constexpr Duration refused_for_min = hours(48);
 constexpr const char* in_use =
     "a record changed meanwhile: stop every node and service that uses this store";
@@ -71,7 +71,7 @@ Task<OrRefusal<std::size_t>> change_all(Store& store, Upkeep& upkeep, const Audi
   KeyPage page;
   while (!page.is_last) {
     StoreResult<KeyPage> next =
-        co_await upkeep.unsettled(page.last_scope, page.last_key, page_rows);
+        co_await upkeep.unsettled(page.last_scope, page.last_key, unsettled_per_page);
     if (!next) co_return port_failed(upkeep, next.error());
     page = std::move(*next);
     const OrRefusal<std::size_t> changed = co_await change_page(store, page, audit);

@@ -11,7 +11,7 @@ namespace pawl {
 namespace {
 
 constexpr int agreement_tries_max = 20;  // of nodes that start at once, one gets through each time
-constexpr std::size_t page_rows = 5'000;
+constexpr std::size_t targets_per_page = 5'000;
 
 using MaybeText = Expected<std::optional<std::string>, std::string>;
 
@@ -27,13 +27,13 @@ Task<MaybeText> lost_key(const config::Config& config, std::string stored, Upkee
   Key key;
   for (;;) {
     const StoreResult<std::vector<Upkeep::KeyTarget>> page =
-        co_await upkeep.targets_after(scope, key, page_rows);
+        co_await upkeep.targets_after(scope, key, targets_per_page);
     if (!page) co_return trouble_of(upkeep);
     for (const Upkeep::KeyTarget& target : *page) {
       std::optional<std::string> lost = moved.lost(target.scope.text, target.method, target.path);
       if (lost) co_return lost;
     }
-    if (page->size() < page_rows) co_return std::optional<std::string>();
+    if (page->size() < targets_per_page) co_return std::optional<std::string>();
     scope = page->back().scope;
     key = page->back().key;
   }

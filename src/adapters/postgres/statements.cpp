@@ -112,7 +112,7 @@ const std::string purge_epoch =
 // Batches must look rows up one by one, in their order: it is what keeps two of them from
 // deadlocking, and a plan made while the table was small must not scan it when it has grown.
 // Names in full: they are looked up before the search_path is ours.
-std::string settings(const std::string& local) {
+std::string begin_settings(const std::string& local) {
   std::string list;
   for (const char* setting :
        {"'lock_timeout', $1", "'synchronous_commit', $2", "'search_path', $3",
@@ -142,8 +142,8 @@ Statements::Statements(bool distributed) : distributed_(distributed) {
 }
 
 void Statements::set_transactions() {
-  set(StatementId::begin, "begin", settings("true"));
-  set(StatementId::begin_all, "begin_all", settings("false"));
+  set(StatementId::begin, "begin", begin_settings("true"));
+  set(StatementId::begin_all, "begin_all", begin_settings("false"));
   set(StatementId::clock, "clock",
       "SELECT null, null, null, null, null, null, null, null, null, null,"
       " pg_catalog.clock_timestamp(), " +

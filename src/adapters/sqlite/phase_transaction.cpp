@@ -5,8 +5,8 @@
 #include "src/adapters/sqlite/codec.hpp"
 #include "src/adapters/sqlite/row.hpp"
 #include "src/adapters/sqlite/statements.hpp"
-#include "src/core/recovery_point.hpp"
 #include "src/core/derived_key.hpp"
+#include "src/core/recovery_point.hpp"
 
 namespace pawl::sqlite {
 namespace {
@@ -65,7 +65,8 @@ void throw_unless_ok(const Connection& connection, int code) {
 }
 
 SqlitePhaseTransaction::~SqlitePhaseTransaction() {
-  const bool clean = !connection_->in_transaction() || connection_->run(query::rollback) == SQLITE_OK;
+  const bool clean =
+      !connection_->in_transaction() || connection_->run(query::rollback) == SQLITE_OK;
   pool_.give(clean ? std::move(opened_) : nullptr);
 }
 
