@@ -11,7 +11,7 @@ namespace {
   "SELECT refunds.id, charge_id, refunds.amount, currency, refunds.idempotency_key," \
   " refunds.created_ms FROM refunds JOIN charges ON charges.id = charge_id "
 
-std::string to_json(const Query& row) {
+std::string refund_json(const Query& row) {
   example::JsonObject refund;
   return refund.text("id", id_text("re_", row.number(0)))
       .text("object", "refund")
@@ -65,8 +65,8 @@ Response Book::refund(const Once& once, const Refund& refund, const Hook& before
         .run();
     Query made(connection_, SELECT_REFUND "WHERE refunds.id = ?");
     made.with(id).row();
-    emit("charge.refunded", to_json(made));
-    return example::json_answer(201, to_json(made));
+    emit("charge.refunded", refund_json(made));
+    return example::json_answer(201, refund_json(made));
   };
   return this->once(once, work, before_commit);
 }
@@ -75,7 +75,7 @@ std::optional<std::string> Book::refund_by_id(const std::string& id) {
   Query query(connection_, SELECT_REFUND "WHERE refunds.id = ? AND refunds.created_ms <= ?");
   query.with(id_number("re_", id).value_or(0)).with(visible_until());
   if (!query.row()) return std::nullopt;
-  return to_json(query);
+  return refund_json(query);
 }
 
 std::optional<std::string> Book::refund_by_key(const std::string& key) {
@@ -83,7 +83,7 @@ std::optional<std::string> Book::refund_by_key(const std::string& key) {
               "WHERE refunds.idempotency_key = ? AND refunds.created_ms <= ?"
               " ORDER BY refunds.id LIMIT 1");
   if (!query.with(key).with(visible_until()).row()) return std::nullopt;
-  return to_json(query);
+  return refund_json(query);
 }
 
 }  // namespace pawl::provider

@@ -27,7 +27,7 @@ constexpr std::string_view ours = "consumer-token-0001";
 constexpr std::string_view theirs = "consumer-token-0002";
 constexpr std::string_view paid = R"(,"response":{"status":201,"body":"paid"})";
 
-class NoLog final : public Log {
+class SilentLog final : public Log {
  public:
   void say(std::string_view, std::string_view) override {}
 };
@@ -106,7 +106,7 @@ class KeyApiTest : public ::testing::Test {
   testing::CountingEntropy entropy;
   testing::CountingMetrics counters;
   NoGatewayMetrics metrics;
-  NoLog log;
+  SilentLog log;
   boost::asio::io_context timers{1};
   os::AsioSleepers sleepers{timers.get_executor()};
   BoundaryPolicy policy;

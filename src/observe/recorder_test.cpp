@@ -241,7 +241,7 @@ TEST_F(ObserverTest, GivesUpABatchThatCannotBeWritten) {
 TEST_F(ObserverTest, GoesOnAfterABatchThatThrewAndGivesItsRoomBack) {
   observations.throws = true;
   options.batch_max = 1;
-  options.sightings_max = 2;
+  options.requests_max = 2;
   start();
   EXPECT_TRUE(observer->saw(observed("first")));
   EXPECT_TRUE(observer->saw(observed("second")));

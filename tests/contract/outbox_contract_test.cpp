@@ -449,15 +449,17 @@ TEST_P(OutboxContract, AChangeIsWrittenWithItsAudit) {
   row.locked_until.reset();
   ASSERT_TRUE(write(*store, row));
   const OutboxOrder order{OutboxAction::retry, false, ""};
-  const auto changed = run_here(store->change(
-      id_of(1), order.action, {"ann", "the account is 'fixed'"},
-      [&](const OutboxRow& before, Instant now) { return ordered(before, order, now); }));
+  const auto changed =
+      run_here(store->change(id_of(1), order.action, {"ann", "the account is 'fixed'"},
+                             [&](const OutboxRow& before, Instant now) -> OutboxStore::Changed {
+                               return ordered(before, order, now).value();
+                             }));
   ASSERT_TRUE(changed) << store->trouble();
-  ASSERT_TRUE(*changed) << changed->error();
+  ASSERT_TRUE(*changed) << changed->error().why;
   EXPECT_EQ(found(*store, 1), **changed);
   EXPECT_EQ((*changed)->status, OutboxStatus::pending);
   EXPECT_EQ(audit_count(), "outbox-retry|pending|ann|the account is 'fixed'|key-1|" + id_of(1));
-  EXPECT_FALSE(write(*store, row)) << "whoever had it before has it no more";
+  EXPECT_FALSE(write(*store, row)) << "its former owner has it no more";
 }
 
 TEST_P(OutboxContract, ARefusedChangeLeavesNoTrace) {

@@ -15,8 +15,7 @@ using std::chrono::steady_clock;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr const char* async = "mode = \"async\"\nlease = \"1s\"\nupstream_timeout = \"1s\"\n";
-constexpr const char* often = "sweep_interval = \"200ms\"\n";
+constexpr const char* short_async = "mode = \"async\"\nlease = \"1s\"\nupstream_timeout = \"1s\"\n";
 // Given up after two tries, and kept for seconds.
 constexpr const char* short_lived =
     "mode = \"async\"\nlease = \"1s\"\nupstream_timeout = \"1s\"\nretention = \"3s\"\n"
@@ -54,7 +53,7 @@ TEST_P(AsyncRetry, A503TwiceAndThenA201IsExecutedOnceAndItsAnswerReplayed) {
     return number < 2 ? Behaviour::answer(503, "{}", {{"Retry-After", "1"}})
                       : Behaviour::answer(201, R"({"id":"pay_1"})");
   });
-  ServeProcess& gateway = start({async, often, ""});
+  ServeProcess& gateway = start({short_async, often, ""});
   EXPECT_EQ(post(gateway.port(), payment).status, 202);
   ASSERT_TRUE(becomes(gateway, payment.key, "completed"));
   const HttpAnswer answer = post(gateway.port(), payment);
@@ -74,13 +73,13 @@ TEST_P(AsyncRetry, WhenToTryAgainIsKnownToEveryNode) {
                : Behaviour::answer(201);
   });
   {
-    ServeProcess& first = start({async, often, ""});
+    ServeProcess& first = start({short_async, often, ""});
     EXPECT_EQ(post(first.port(), payment).status, 202);
     upstream.wait_for(1);
     ASSERT_TRUE(becomes(first, payment.key, "pending"));
     first.kill_hard();
   }
-  ServeProcess& second = start({async, often, ""});
+  ServeProcess& second = start({short_async, often, ""});
   EXPECT_EQ(post(second.port(), another()).status, 202);
   ASSERT_TRUE(becomes(second, another().key, "completed")) << "its worker has looked";
   EXPECT_EQ(status_of(second, payment.key), "pending");
@@ -134,7 +133,7 @@ TEST_P(AsyncRetry, AnOperatorPutsADeadLetterBackIntoTheQueueWithAllItsAttempts) 
 TEST_P(AsyncRetry, ADeadLetterIsDiscardedByHandAloneAndItsClientIsTold) {
   upstream.behave(Behaviour::answer(500));
   ServeProcess& gateway =
-      start({std::string(async) + "max_attempts = 1\non_server_error = \"retry\"\n", often, ""});
+      start({std::string(short_async) + "max_attempts = 1\non_server_error = \"retry\"\n", often, ""});
   EXPECT_EQ(post(gateway.port(), payment).status, 202);
   ASSERT_TRUE(counts_dead(gateway, 1));
   EXPECT_EQ(keys({"discard", payment.key, "--scope", "caller:default"}).exit_code, 64)
@@ -158,7 +157,7 @@ TEST_P(AsyncRetry, One500IsUnknownByDefaultAndNotSentAgainUntilSomebodyFindsItWa
     const bool ours = request.header("Idempotency-Key") == payment.key;
     return ours && ++tries == 1 ? Behaviour::answer(500) : Behaviour::answer(201);
   });
-  ServeProcess& gateway = start({async, often, ""});
+  ServeProcess& gateway = start({short_async, often, ""});
   EXPECT_EQ(post(gateway.port(), payment).status, 202);
   ASSERT_TRUE(becomes(gateway, payment.key, "unknown"));
   EXPECT_EQ(problem_of(post(gateway.port(), payment)), "outcome-unknown");

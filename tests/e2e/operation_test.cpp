@@ -76,6 +76,7 @@ TEST_P(Operation, MetricsCountWhatHappened) {
   EXPECT_EQ(metric(gateway, "pawl_replays_total{from=\"memory\"}"), 1);
   EXPECT_EQ(metric(gateway, "pawl_key_misuse_total{scope=\"caller:default\"}"), 1);
   EXPECT_EQ(metric(gateway, "pawl_settled_total{how=\"complete\"}"), 1);
+  EXPECT_EQ(metric(gateway, "pawl_settled_total{how=\"unknown\"}"), 1);
   EXPECT_TRUE(until([&] { return metric(gateway, "pawl_unknown_records") == 1; }));
   const std::string text = get(gateway.admin_port(), "/metrics").body;
   for (const char* name :

@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr const char* key = "reconcile-key-0001";
+constexpr const char* held_key = "reconcile-key-0001";
 
 bool until(const std::function<bool()>& condition) {
   const auto deadline = std::chrono::steady_clock::now() + 30s;
@@ -59,24 +59,24 @@ class ReconcileTest : public FlowsTest {
 
 TEST_P(ReconcileTest, WhatIsFoundIsTheAnswerFromThenOn) {
   Middleware payments(node, route(), losing());
-  EXPECT_EQ(payments.handle("shop", payment(key)).status, 500);
-  ASSERT_EQ(status(key), "unknown");
+  EXPECT_EQ(payments.handle("shop", payment(held_key)).status, 500);
+  ASSERT_EQ(status(held_key), "unknown");
   UnknownOutcome doubt;
   {
     Reconciler reconciler(node, options(), [&](const UnknownOutcome& asked) -> LookupAnswer {
       doubt = asked;
       return Happened{{201, {{"X-Charge", "ch_1"}}, "found"}};
     });
-    ASSERT_TRUE(until([&] { return status(key) == "completed"; }));
+    ASSERT_TRUE(until([&] { return status(held_key) == "completed"; }));
   }
-  const Response replay = payments.handle("shop", payment(key));
+  const Response replay = payments.handle("shop", payment(held_key));
   EXPECT_EQ(replay.status, 201);
   EXPECT_EQ(replay.body, "found");
   EXPECT_EQ(header(replay, "X-Charge"), "ch_1");
   EXPECT_EQ(header(replay, "Idempotent-Replayed"), "true");
   EXPECT_EQ(charges, 1);
   EXPECT_EQ(doubt.caller, "shop");
-  EXPECT_EQ(doubt.key.text, key);
+  EXPECT_EQ(doubt.key.text, held_key);
   EXPECT_EQ(doubt.path, "/v1/payments");
   EXPECT_EQ(doubt.derived_key.size(), 64U);
   EXPECT_EQ(doubt.call_key, "");
@@ -88,7 +88,7 @@ TEST_P(ReconcileTest, AThreadThatWouldWaitForItselfIsToldSo) {
                         [](const UnknownOutcome&) -> LookupAnswer { return NeverSeen{}; });
   Middleware payments(node, route(), losing());
   std::promise<std::string> told;
-  payments.begin("shop", payment(key), [&](Middleware::Begun) {
+  payments.begin("shop", payment(held_key), [&](Middleware::Begun) {
     try {
       reconciler.reconcile();
       told.set_value("");
@@ -102,7 +102,7 @@ TEST_P(ReconcileTest, AThreadThatWouldWaitForItselfIsToldSo) {
 
 TEST_P(ReconcileTest, WhatWasNeverSeenRunsAgainOnce) {
   Middleware payments(node, route(), losing());
-  payments.handle("shop", payment(key));
+  payments.handle("shop", payment(held_key));
   std::atomic<int> asked = 0;
   ReconcilerOptions often = options();
   often.absent_confirmations = 3;
@@ -110,16 +110,16 @@ TEST_P(ReconcileTest, WhatWasNeverSeenRunsAgainOnce) {
     ++asked;
     return NeverSeen{};
   });
-  ASSERT_TRUE(until([&] { return status(key) == "failed_retryable"; }));
+  ASSERT_TRUE(until([&] { return status(held_key) == "failed_retryable"; }));
   EXPECT_GE(asked.load(), 3);
-  EXPECT_EQ(payments.handle("shop", payment(key)).body, "again");
-  EXPECT_EQ(payments.handle("shop", payment(key)).body, "again");
+  EXPECT_EQ(payments.handle("shop", payment(held_key)).body, "again");
+  EXPECT_EQ(payments.handle("shop", payment(held_key)).body, "again");
   EXPECT_EQ(charges, 2) << "the one that was lost, and the retry";
 }
 
 TEST_P(ReconcileTest, ABelatedShowIsNotTakenForAbsence) {
   Middleware payments(node, route(), losing());
-  payments.handle("shop", payment(key));
+  payments.handle("shop", payment(held_key));
   std::atomic<int> asked = 0;
   ReconcilerOptions patient = options();
   patient.visibility_window = 1h;
@@ -129,14 +129,14 @@ TEST_P(ReconcileTest, ABelatedShowIsNotTakenForAbsence) {
     if (++asked < 6) return NeverSeen{};
     return Happened{{201, {}, "late"}};
   });
-  ASSERT_TRUE(until([&] { return status(key) == "completed"; })) << "and it was no dead letter";
-  EXPECT_EQ(payments.handle("shop", payment(key)).body, "late");
+  ASSERT_TRUE(until([&] { return status(held_key) == "completed"; })) << "and it was no dead letter";
+  EXPECT_EQ(payments.handle("shop", payment(held_key)).body, "late");
   EXPECT_EQ(charges, 1);
 }
 
 TEST_P(ReconcileTest, AnotherSourceThanTheFirstReleasesNothing) {
   Middleware payments(node, route(), losing());
-  payments.handle("shop", payment(key));
+  payments.handle("shop", payment(held_key));
   ReconcilerOptions bank = options();
   bank.source = "bank";
   bank.max_attempts = 1000;
@@ -151,24 +151,24 @@ TEST_P(ReconcileTest, AnotherSourceThanTheFirstReleasesNothing) {
   other.max_attempts = 3;
   Reconciler never(node, other, [](const UnknownOutcome&) -> LookupAnswer { return NeverSeen{}; });
   ASSERT_TRUE(until([&] { return ask("SELECT state FROM " + cases()) == "dead"; }));
-  EXPECT_EQ(status(key), "unknown");
+  EXPECT_EQ(status(held_key), "unknown");
   EXPECT_EQ(charges, 1);
 }
 
 TEST_P(ReconcileTest, ADeclineIsToldAndMarked) {
   Middleware payments(node, route(), losing());
-  payments.handle("shop", payment(key));
+  payments.handle("shop", payment(held_key));
   Reconciler reconciler(node, options(), [](const UnknownOutcome&) -> LookupAnswer {
     return Happened{.response = {201, {}, "declined"}, .declined = true};
   });
-  ASSERT_TRUE(until([&] { return status(key) == "completed"; }));
-  EXPECT_EQ(payments.handle("shop", payment(key)).body, "declined");
+  ASSERT_TRUE(until([&] { return status(held_key) == "completed"; }));
+  EXPECT_EQ(payments.handle("shop", payment(held_key)).body, "declined");
   EXPECT_NE(ask("SELECT reason FROM " + audit()).find(": declined: "), std::string::npos);
 }
 
 TEST_P(ReconcileTest, WhoeverThrowsProvesNothingAndItEndsInTheDeadLetters) {
   Middleware payments(node, route(), losing());
-  payments.handle("shop", payment(key));
+  payments.handle("shop", payment(held_key));
   std::atomic<int> asked = 0;
   ReconcilerOptions brief = options();
   brief.max_attempts = 3;
@@ -178,8 +178,8 @@ TEST_P(ReconcileTest, WhoeverThrowsProvesNothingAndItEndsInTheDeadLetters) {
   });
   ASSERT_TRUE(until([&] { return ask("SELECT state FROM " + cases()) == "dead"; }));
   EXPECT_GE(asked.load(), 3);
-  EXPECT_EQ(status(key), "unknown");
-  EXPECT_EQ(payments.handle("shop", payment(key)).status, 409);
+  EXPECT_EQ(status(held_key), "unknown");
+  EXPECT_EQ(payments.handle("shop", payment(held_key)).status, 409);
   EXPECT_EQ(charges, 1);
   EXPECT_NE(log().find("is a dead letter"), std::string::npos) << log();
 }
@@ -190,13 +190,13 @@ TEST_P(ReconcileTest, OnlyItsOwnRouteAndOneNodeAtATime) {
   Middleware payments(node, route(), losing());
   Middleware refunds(node, other,
                      [](const HttpRequest&) -> Response { throw std::runtime_error("lost"); });
-  payments.handle("shop", payment(key));
+  payments.handle("shop", payment(held_key));
   refunds.handle("shop", payment("reconcile-key-0002"));
   std::atomic<int> at_once = 0;
   std::atomic<int> most = 0;
   std::atomic<int> asked = 0;
   const auto ask_slowly = [&](const UnknownOutcome& doubt) -> LookupAnswer {
-    EXPECT_EQ(doubt.key.text, key);
+    EXPECT_EQ(doubt.key.text, held_key);
     most = std::max(most.load(), ++at_once);
     std::this_thread::sleep_for(50ms);
     --at_once;
@@ -207,7 +207,7 @@ TEST_P(ReconcileTest, OnlyItsOwnRouteAndOneNodeAtATime) {
   {
     Reconciler here(node, options(), ask_slowly);
     Reconciler there(second, options(), ask_slowly);
-    ASSERT_TRUE(until([&] { return status(key) == "completed"; }));
+    ASSERT_TRUE(until([&] { return status(held_key) == "completed"; }));
   }
   EXPECT_EQ(most.load(), 1);
   EXPECT_EQ(status("reconcile-key-0002"), "unknown") << "nobody was asked about it";
@@ -222,20 +222,20 @@ TEST_P(ReconcileTest, AFlowIsGivenTheAnswerToItsCallAndGoesOn) {
   with.policy.upstream_timeout = 100ms;
   Flow flow(node, with);
   declare(flow, provider);
-  EXPECT_GE(flow.handle("shop", payment(key)).status, 500);
-  ASSERT_EQ(status(key), "unknown");
+  EXPECT_GE(flow.handle("shop", payment(held_key)).status, 500);
+  ASSERT_EQ(status(held_key), "unknown");
   UnknownOutcome doubt;
   {
     Reconciler reconciler(node, options(), [&](const UnknownOutcome& asked) -> LookupAnswer {
       doubt = asked;
       return Happened{{201, {}, "ch_1"}};
     });
-    ASSERT_TRUE(until([&] { return status(key) != "unknown"; }));
+    ASSERT_TRUE(until([&] { return status(held_key) != "unknown"; }));
   }
   EXPECT_EQ(doubt.phase, "charge");
   ASSERT_EQ(sent.size(), 1U);
   EXPECT_EQ(doubt.call_key, sent[0]) << "the provider knows it by this";
-  ASSERT_TRUE(until([&] { return flow.handle("shop", payment(key)).status == 201; }));
+  ASSERT_TRUE(until([&] { return flow.handle("shop", payment(held_key)).status == 201; }));
   EXPECT_EQ(sent.size(), 1U) << "it was not sent again";
   EXPECT_EQ(count("charged"), "1");
   EXPECT_EQ(ask("SELECT value FROM facts WHERE name = 'finished'"), "ch_1");

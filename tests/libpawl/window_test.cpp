@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr const char* key = "flow-window-00000001";
+constexpr const char* window_key = "flow-window-00000001";
 
 class WindowTest : public FlowsTest {
  protected:
@@ -35,9 +35,9 @@ TEST_P(WindowTest, ACallMustHaveTimeToGetThereWithinTheWindow) {
   provider.dedupe_window = 20s;
   Flow flow(node, options(30s));
   declare(flow, provider);
-  EXPECT_EQ(flow.handle("tenant-a", payment(key)).status, 504);
-  EXPECT_EQ(status(key), "unknown");
-  flow.handle("tenant-a", payment(key));
+  EXPECT_EQ(flow.handle("tenant-a", payment(window_key)).status, 504);
+  EXPECT_EQ(status(window_key), "unknown");
+  flow.handle("tenant-a", payment(window_key));
   EXPECT_EQ(sent.size(), 1U);
 }
 
@@ -47,9 +47,9 @@ TEST_P(WindowTest, TheWindowIsAskedAboutAgainJustBeforeTheFirstByte) {
   Flow flow(node, options(200ms));
   declare(flow, provider);
   let_window_pass(provider.dedupe_window);
-  EXPECT_EQ(flow.handle("tenant-a", payment(key)).status, 503);
-  EXPECT_EQ(flow.handle("tenant-a", payment(key)).status, 504);
-  EXPECT_EQ(status(key), "unknown");
+  EXPECT_EQ(flow.handle("tenant-a", payment(window_key)).status, 503);
+  EXPECT_EQ(flow.handle("tenant-a", payment(window_key)).status, 504);
+  EXPECT_EQ(status(window_key), "unknown");
   EXPECT_EQ(sent.size(), 1U);
 }
 
@@ -62,9 +62,9 @@ TEST_P(WindowTest, AnHttpDestinationAsksWithTheConnectionOpen) {
   Flow flow(node, options(200ms));
   declare(flow, provider);
   let_window_pass(provider.dedupe_window);
-  EXPECT_EQ(flow.handle("tenant-a", payment(key)).status, 503);
+  EXPECT_EQ(flow.handle("tenant-a", payment(window_key)).status, 503);
   server.behave(Behaviour::answer(201, "ch_2"));
-  EXPECT_EQ(flow.handle("tenant-a", payment(key)).status, 201) << "looked up";
+  EXPECT_EQ(flow.handle("tenant-a", payment(window_key)).status, 201) << "looked up";
   EXPECT_EQ(server.requests().size(), 1U);
   EXPECT_EQ(ask("SELECT value FROM facts WHERE name = 'finished'"), "ch_1");
 }

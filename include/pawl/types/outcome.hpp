@@ -55,7 +55,7 @@ template <>
 struct Names<Settling> {
   static constexpr NameTable<Settling, 3> table{{{Settling::complete, "complete"},
                                                  {Settling::release, "release"},
-                                                 {Settling::doubt, "doubt"}}};
+                                                 {Settling::doubt, "unknown"}}};
 };
 
 // What a service says about an answer of its own, in the header field Pawl-Outcome: not-executed,
