@@ -37,19 +37,23 @@ class LateOutcomesTest : public ::testing::Test {
     late.remember(*executed, memory);
   }
 
+  void pay_two_late() {
+    FaultStore first(world.store, {.call = 2, .times = failures, .fault = Fault::unavailable});
+    FaultStore second(world.store, {.call = 2, .times = failures, .fault = Fault::unavailable});
+    other.key = Key{"another-key-0001"};
+    ASSERT_NO_FATAL_FAILURE(pay_late(first, a_request()));
+    ASSERT_NO_FATAL_FAILURE(pay_late(second, other));
+  }
+
   World world;
+  Request other = a_request();
   LateOutcomes late;
   Charge memory;
   std::shared_ptr<Woken> woken = std::make_shared<Woken>();
 };
 
 TEST_F(LateOutcomesTest, WakesWhoeverWaitsWhenTheLastOneIsRecorded) {
-  FaultStore first(world.store, {.call = 2, .times = failures, .fault = Fault::unavailable});
-  FaultStore second(world.store, {.call = 2, .times = failures, .fault = Fault::unavailable});
-  Request other = a_request();
-  other.key = Key{"another-key-0001"};
-  ASSERT_NO_FATAL_FAILURE(pay_late(first, a_request()));
-  ASSERT_NO_FATAL_FAILURE(pay_late(second, other));
+  ASSERT_NO_FATAL_FAILURE(pay_two_late());
   late.when_none_is_left(woken);
   ASSERT_EQ(late.count(), 2U);
   // One of them is recorded, then the store is away again.
@@ -86,12 +90,7 @@ TEST_F(LateOutcomesTest, WhoeverWaitsMayBeGone) {
 
 // There is no memory for the one, say: the others, and it too, are recorded later.
 TEST_F(LateOutcomesTest, NoneIsLostWhereASettlementThrows) {
-  FaultStore first(world.store, {.call = 2, .times = failures, .fault = Fault::unavailable});
-  FaultStore second(world.store, {.call = 2, .times = failures, .fault = Fault::unavailable});
-  Request other = a_request();
-  other.key = Key{"another-key-0001"};
-  ASSERT_NO_FATAL_FAILURE(pay_late(first, a_request()));
-  ASSERT_NO_FATAL_FAILURE(pay_late(second, other));
+  ASSERT_NO_FATAL_FAILURE(pay_two_late());
   FaultStore throwing(world.store, {.call = failures, .times = 1, .fault = Fault::unavailable});
   throwing.before_replace([] { throw std::bad_alloc(); });
   Engine node = world.node(throwing);
