@@ -3,9 +3,9 @@
 #include <memory>
 
 #include "src/adapters/postgres/ask.hpp"
+#include "src/adapters/postgres/connection_string.hpp"
 #include "src/adapters/postgres/operator_session.hpp"
 #include "src/adapters/postgres/options.hpp"
-#include "src/adapters/postgres/connection_string.hpp"
 
 namespace pawl::postgres {
 namespace {

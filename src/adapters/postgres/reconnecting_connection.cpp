@@ -8,8 +8,8 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "src/adapters/postgres/ask.hpp"
-#include "src/adapters/postgres/run_on.hpp"
 #include "src/adapters/postgres/connection_string.hpp"
+#include "src/adapters/postgres/run_on.hpp"
 
 namespace pawl::postgres {
 namespace {
