@@ -27,9 +27,14 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")  # no NDEBUG: see PAWL_CHECK
 set(CMAKE_CXX_FLAGS_SANITIZED "-O1 -g1 -fno-omit-frame-pointer")
 
+# Sources that are compiled together see each other's unnamed namespaces: a local name may be another's there.
+set(PAWL_SHADOW -Wshadow)
+if(PAWL_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(PAWL_SHADOW -Wshadow=local)
+endif()
 add_library(pawl_options INTERFACE)
 target_compile_options(pawl_options INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
+  -Wall -Wextra -Wpedantic ${PAWL_SHADOW} -Wconversion -Wsign-conversion -Wnon-virtual-dtor
   -Wold-style-cast -Woverloaded-virtual -Wimplicit-fallthrough -Werror -Werror=switch)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # False alarms of GCC 12 on coroutine frames of Asio 1.26 and on optimised std::variant<std::string>.

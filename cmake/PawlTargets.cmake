@@ -10,9 +10,9 @@ function(pawl_unity name)
     return()
   endif()
   set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${PAWL_UNITY_FILES})
-  # Two warnings that mean headers, and here meet the unnamed namespace of one source from within another.
+  # A type of one source's unnamed namespace in a class of the same source: the warning means headers.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(${name} PRIVATE -Wno-subobject-linkage -Wno-shadow -Wshadow=local)
+    target_compile_options(${name} PRIVATE -Wno-subobject-linkage)
   endif()
 endfunction()
 
