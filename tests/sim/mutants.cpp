@@ -175,7 +175,7 @@ struct Shy {
 };
 constexpr std::array shy{Shy{Mutant::lease_alive_at_its_end, 729},
                          Shy{Mutant::lapsed_lease_runs_again, 79},
-                         Shy{Mutant::lapsed_lease_by_todays_policy, 906},
+                         Shy{Mutant::lapsed_lease_by_todays_policy, 2737},
                          Shy{Mutant::unknown_raises_fence, 48},
                          Shy{Mutant::lease_end_is_optimistic, 118},
                          Shy{Mutant::gateway_error_may_run_again, 41},
