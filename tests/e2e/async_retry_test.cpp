@@ -132,8 +132,8 @@ TEST_P(AsyncRetry, AnOperatorPutsADeadLetterBackIntoTheQueueWithAllItsAttempts) 
 
 TEST_P(AsyncRetry, ADeadLetterIsDiscardedByHandAloneAndItsClientIsTold) {
   upstream.behave(Behaviour::answer(500));
-  ServeProcess& gateway =
-      start({std::string(short_async) + "max_attempts = 1\non_server_error = \"retry\"\n", often, ""});
+  ServeProcess& gateway = start(
+      {std::string(short_async) + "max_attempts = 1\non_server_error = \"retry\"\n", often, ""});
   EXPECT_EQ(post(gateway.port(), payment).status, 202);
   ASSERT_TRUE(counts_dead(gateway, 1));
   EXPECT_EQ(keys({"discard", payment.key, "--scope", "caller:default"}).exit_code, 64)

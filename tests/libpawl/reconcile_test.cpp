@@ -129,7 +129,8 @@ TEST_P(ReconcileTest, ABelatedShowIsNotTakenForAbsence) {
     if (++asked < 6) return NeverSeen{};
     return Happened{{201, {}, "late"}};
   });
-  ASSERT_TRUE(until([&] { return status(held_key) == "completed"; })) << "and it was no dead letter";
+  ASSERT_TRUE(until([&] { return status(held_key) == "completed"; }))
+      << "and it was no dead letter";
   EXPECT_EQ(payments.handle("shop", payment(held_key)).body, "late");
   EXPECT_EQ(charges, 1);
 }
