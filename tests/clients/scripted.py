@@ -84,7 +84,6 @@ class Scripted:
                 connection.sendall(b"EHLO mail\r\n\r\n")
             elif event == "hang":
                 self.ended.wait(60)
-            connection.shutdown(socket.SHUT_RDWR) if event != "hang" else None
 
     def close_listener(self):
         # A thread may be in accept(): shutdown wakes it, and from then on connections are refused.
