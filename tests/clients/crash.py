@@ -58,7 +58,7 @@ def all_killed(stage, step):
 
 
 def adapter_pays(stage, adapter):
-    key = f"order-by-{adapter or 'net-http'}"
+    key = f"order-2024-by-{adapter or 'net-http'}"
     gateway, service = stage.gateway(), stage.service(adapter=adapter)
     first = stage.caller(key).result()
     expect(False, first.get("replayed"), f"the first answer, {first}")

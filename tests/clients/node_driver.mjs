@@ -1,6 +1,7 @@
 // Carries out the cases of cases.json with clients/node, one JSON line each.
 import { createInterface } from 'node:readline';
 import * as pawl from '../../clients/node/dist/index.js';
+import { FakePawl } from '../../clients/node/dist/testing.js';
 
 const text = (body) => Buffer.from(body).toString('utf8');
 
@@ -112,8 +113,34 @@ async function transaction({ fails, sqlstate, reply, external }) {
 
 const keys = async () => ({ keys: Array.from({ length: 5000 }, () => pawl.newKey()) });
 
-const parts = { caller, consumer, sql, transaction, keys };
+let running;
+async function fake() {
+  running = await new FakePawl(() => ({ status: 201, json: { id: 'pay_1' } })).start();
+  return { url: running.url };
+}
+
+// What the fake does on demand, and what the client makes of it.
+async function fakeTrouble() {
+  const fake = await new FakePawl(undefined, 1).start();
+  const caller = new pawl.Caller({ clock: fakeClock() });
+  const pay = async (key) => { const answer = await caller.post(`${fake.url}/v1/payments`, {}, { key }); return [answer.status, answer.tries, fake.executions]; };
+  fake.loseNextAnswer();
+  const lost = await pay('order-4711-payment');
+  fake.failNext();
+  const failed = await pay('order-4712-payment');
+  fake.makeUnknown('order-4713-payment');
+  const unknown = await pay('order-4713-payment').catch((error) => error.name);
+  const lease = await new pawl.Consumer({ url: fake.url }).run('payout-2024-06-0001', {}, (job) => {
+    fake.endLease(job.key);
+    return new Promise((_, reject) => job.signal.addEventListener('abort', () => reject(job.signal.reason)));
+  }).catch((error) => error.name);
+  await fake.stop();
+  return { lost, failed, unknown, lease };
+}
+
+const parts = { fake, fake_trouble: fakeTrouble, caller, consumer, sql, transaction, keys };
 for await (const line of createInterface({ input: process.stdin })) {
   const wanted = JSON.parse(line);
   console.log(JSON.stringify(await parts[wanted.part](wanted)));
 }
+await running?.stop();

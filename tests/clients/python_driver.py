@@ -7,6 +7,7 @@ import time
 from types import SimpleNamespace
 
 import pawl_client as pawl
+from pawl_client.testing import FakePawl
 
 ASYNC = sys.argv[1] == "python-asyncio"
 GUARDED = {"Pawl-Scope": "tenant-a", "Pawl-Key": "order-4711-payment", "Pawl-Fence": "1767225600000000"}
@@ -224,6 +225,46 @@ def transaction(case):
 
 def keys(_):
     return {"keys": [pawl.new_key() for _ in range(5000)]}
+
+
+FAKES = []
+
+
+def fake(_):
+    FAKES.append(FakePawl(lambda method, path, body: (201, {"id": "pay_1"})).__enter__())
+    return {"url": FAKES[0].url}
+
+
+def fake_trouble(_):
+    with FakePawl(lease_seconds=1) as fake:
+        caller = pawl.Caller(sleep=lambda seconds: None)
+
+        def pay(key):
+            answer = caller.post(f"{fake.url}/v1/payments", {}, key=key)
+            return [answer.status, answer.tries, fake.executions]
+
+        fake.lose_next_answer()
+        lost = pay("order-4711-payment")
+        fake.fail_next()
+        failed = pay("order-4712-payment")
+        fake.make_unknown("order-4713-payment")
+        result = {"lost": lost, "failed": failed}
+        try:
+            pay("order-4713-payment")
+        except pawl.PawlError as error:
+            result["unknown"] = type(error).__name__
+
+        def work(job):
+            fake.end_lease(job.key)
+            assert job.lost.wait(60)
+            job.check()
+            return ANSWER
+
+        try:
+            pawl.Consumer(fake.url).run("payout-2024-06-0001", {}, work)
+        except pawl.PawlError as error:
+            result["lease"] = type(error).__name__
+        return result
 
 
 def main():

@@ -171,7 +171,7 @@ func keys(caseLine) object {
 }
 
 func main() {
-	parts := map[string]func(caseLine) object{"caller": caller, "consumer": consumer, "keys": keys, "sql": sqlCase, "transaction": transaction}
+	parts := map[string]func(caseLine) object{"caller": caller, "consumer": consumer, "keys": keys, "sql": sqlCase, "transaction": transaction, "fake": fake, "fake_trouble": fakeTrouble}
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
