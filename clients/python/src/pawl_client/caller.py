@@ -7,7 +7,7 @@ import random
 import re
 import time
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Mapping, Optional, Union
+from typing import Any, Callable, Dict, Mapping, Optional, Type, Union
 
 from ._http import Headers, NoAnswer, WireAnswer, send
 from ._judge import judge, retry_after, wait_for
@@ -97,10 +97,10 @@ class _Call:
         if meaning.again and not self.may_retry and meaning.code is None and wire.status < 500:
             return answer
         self.doubt = self.doubt or (meaning.again and meaning.perhaps_executed)
-        kind = meaning.error
-        if self.safe:
-            kind = Unavailable if kind is Unknown else kind
-        elif self.doubt:  # a new key would do it twice
+        kind: Type[PawlError] = meaning.error
+        if self.safe and kind is Unknown:
+            kind = Unavailable
+        elif self.doubt and not self.safe:  # a new key would do it twice
             kind = Unknown
         text = meaning.code or wire.body[:200].decode("utf-8", "replace")
         error = kind(f"{wire.status} {text}", key=self.key, code=meaning.code, status=wire.status, answer=answer)

@@ -15,12 +15,16 @@ _ROLLED_BACK = re.compile(r"22|23|25|40|42|44|P0|PW")
 _NOT_CERTAIN = frozenset({"40003", "25P03"})  # the server does not know; the session was ended
 
 
+def _no_headers() -> ResponseHeaders:
+    return {}
+
+
 @dataclass(frozen=True)
 class Reply:
     """What a handler returns. Below 500 it is stored and committed with the handler's rows, a 4xx too."""
 
     status: int
-    headers: ResponseHeaders = field(default_factory=list)
+    headers: ResponseHeaders = field(default_factory=_no_headers)
     body: Union[bytes, str] = b""
     json: Any = None
 
