@@ -1,6 +1,6 @@
 # What people type. Each target installs what is missing (scripts/setup), builds, and goes.
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-ha test-compat chaos bench fuzz lint soak clean
+.PHONY: help setup build run test test-ha test-compat test-clients chaos bench fuzz lint soak clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 30
@@ -28,6 +28,12 @@ test-ha: build ## Outages, locks, poolers and standbys of PostgreSQL, REPEAT tim
 
 test-compat: build ## Public vectors, real upstreams, other languages' clients, REPEAT times
 	@ctest --preset release -L compat --repeat until-fail:$(REPEAT)
+
+test-clients: ## The clients for Node, Python and Go: suite, crashes, fakes, quick starts, packages
+	@scripts/setup
+	@scripts/setup clients
+	@scripts/build release pawl
+	@tests/clients/run
 
 chaos: build ## Kill everything under load, for long; an independent ledger counts
 	@PAWL_CRASH_KILLS=500 PAWL_CHAOS_PAYMENTS=2000 ctest --preset release -L chaos

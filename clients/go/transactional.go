@@ -1,0 +1,184 @@
+package pawl
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"sort"
+	"strings"
+	"time"
+)
+
+// Reply is what a handler returns. Below 500 it is stored and committed with the handler's rows, a 4xx too.
+type Reply struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// JSON is a reply with a JSON body.
+func JSON(status int, value any) (Reply, error) {
+	body, err := json.Marshal(value)
+	return Reply{Status: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: body}, err
+}
+
+// Transaction is the request as the handler sees it.
+type Transaction struct {
+	Guarded
+	external bool
+}
+
+// ActsOutside is to be said before anything that a rollback cannot undo. (Better: enqueue it.)
+func (t *Transaction) ActsOutside() { t.external = true }
+
+// Transactional makes a handler one transaction: http.Handle("/v1/payments", &pawl.Transactional{DB: db, Handle: pay}).
+type Transactional struct {
+	DB     *sql.DB
+	Handle func(ctx context.Context, tx *sql.Tx, request *http.Request, guarded *Transaction) (Reply, error)
+	// IdleTimeout: a transaction that hangs holds its key's row; 10 seconds unless given, negative: the server's setting.
+	IdleTimeout time.Duration
+	// OnStep is called at received, worked, completed, committed: for traces and crash tests.
+	OnStep  func(step string)
+	OnError func(err error)
+}
+
+func (t *Transactional) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	reply := t.Run(request)
+	for name, values := range reply.Header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(reply.Status)
+	_, _ = w.Write(reply.Body) // a client that hung up changes nothing: it is committed
+}
+
+// Run carries the request out, and says in Pawl-Outcome what became of it.
+func (t *Transactional) Run(request *http.Request) (reply Reply) {
+	// A client that hangs up must not end a transaction at an unknown place.
+	ctx := context.Background()
+	progress := &progress{}
+	reply, err := t.run(ctx, request, progress)
+	if err == nil {
+		return reply
+	}
+	if t.OnError != nil {
+		t.OnError(err)
+	}
+	return progress.failed(err)
+}
+
+type progress struct {
+	transaction Transaction
+	committing  bool
+}
+
+func (t *Transactional) step(name string) {
+	if t.OnStep != nil {
+		t.OnStep(name)
+	}
+}
+
+func (t *Transactional) run(ctx context.Context, request *http.Request, progress *progress) (Reply, error) {
+	guarded, err := GuardedRequest(request.Header)
+	if err != nil {
+		return Reply{}, err
+	}
+	progress.transaction.Guarded = guarded
+	t.step("received")
+	tx, err := t.DB.BeginTx(ctx, nil)
+	if err != nil {
+		return Reply{}, err
+	}
+	defer func() {
+		if !progress.committing {
+			_ = tx.Rollback() // also when the handler panics; a lost connection has rolled back
+		}
+	}()
+	if idle := orIdle(t.IdleTimeout); idle > 0 {
+		if _, err := tx.ExecContext(ctx, fmt.Sprintf("SET LOCAL idle_in_transaction_session_timeout = %d", idle.Milliseconds())); err != nil {
+			return Reply{}, err
+		}
+	}
+	reply, err := t.Handle(ctx, tx, request, &progress.transaction)
+	if err != nil {
+		return Reply{}, err
+	}
+	if reply.Status < 200 || reply.Status > 599 {
+		return Reply{}, fmt.Errorf("%d is no status", reply.Status)
+	}
+	t.step("worked")
+	if reply.Status >= 500 {
+		reply.Header = reply.Header.Clone()
+		if reply.Header == nil {
+			reply.Header = http.Header{}
+		}
+		reply.Header.Set("Pawl-Outcome", progress.outcome())
+		return reply, nil
+	}
+	if err := Complete(ctx, In(tx), guarded, reply.Status, reply.Header, reply.Body); err != nil {
+		return Reply{}, err
+	}
+	t.step("completed")
+	progress.committing = true
+	if err := tx.Commit(); err != nil {
+		return Reply{}, err
+	}
+	t.step("committed")
+	return reply, nil
+}
+
+func orIdle(given time.Duration) time.Duration {
+	if given == 0 {
+		return 10 * time.Second
+	}
+	return given
+}
+
+// SQLSTATE classes that a server reports of a transaction it has rolled back, also at COMMIT.
+var rolledBack = regexp.MustCompile(`^(22|23|25|40|42|44|P0|PW)`)
+
+func isRolledBack(err error) bool {
+	state := SQLState(err)
+	// 25P03: the session was ended for idling; 40003: the server itself does not know.
+	return rolledBack.MatchString(state) && state != "40003" && state != "25P03"
+}
+
+func (p *progress) outcome() string {
+	if p.transaction.external {
+		return "unknown"
+	}
+	return "not-executed"
+}
+
+func (p *progress) failed(err error) Reply {
+	var own *Error
+	errors.As(err, &own)
+	switch {
+	case own != nil && own.Kind == NotGuarded:
+		return problemReply(500, own.Message, "not-executed")
+	case own != nil && own.Kind == StaleFence:
+		return problemReply(503, "another owner has this request; nothing of this try was kept", "unknown")
+	case p.committing && !isRolledBack(err):
+		return problemReply(500, "the commit was not confirmed; retry with the same key", "unknown")
+	case p.transaction.external:
+		return problemReply(500, "the transaction was rolled back after an effect outside it", "unknown")
+	}
+	return problemReply(500, "nothing was committed; retry with the same key", "not-executed")
+}
+
+func problemReply(status int, detail, outcome string) Reply {
+	body, _ := json.Marshal(map[string]any{"type": "about:blank", "status": status, "detail": detail})
+	return Reply{Status: status, Header: http.Header{"Content-Type": {"application/problem+json"}, "Pawl-Outcome": {outcome}}, Body: body}
+}
+
+func sortedNames(header http.Header) []string {
+	names := make([]string, 0, len(header))
+	for name := range header {
+		names = append(names, name)
+	}
+	sort.Slice(names, func(i, j int) bool { return strings.ToLower(names[i]) < strings.ToLower(names[j]) })
+	return names
+}
