@@ -115,6 +115,8 @@ TEST_F(OldRequests, AreNotExecutedButAReplayIsServed) {
   const auto sent_at = [&](const std::string& time, const std::string& key = {}) {
     return post(gateway.port(), payment_with({{"X-Sent-At", time}}, key));
   };
+  EXPECT_THAT(get(gateway.port(), "/_pawl/v1/policy").body,
+              HasSubstr(R"("max_request_age_seconds":300,"request_time":"header:X-Sent-At")"));
   const std::string fresh = std::to_string(now());
   const std::string old = std::to_string(now() - 3600);
   for (const std::string& time : {old, std::to_string(now() + 3600), std::string("yesterday"),
