@@ -244,6 +244,26 @@ TEST_F(BoundaryTest, ADoubleTapUnderANewKeyIsRefusedWhereTheRouteSaysSo) {
   EXPECT_EQ(upstream.charges(), 1);
 }
 
+TEST_F(BoundaryTest, ARequestThatIsTooOldIsReplayedButNeverExecuted) {
+  Node node(*this, store, /*cache_bytes=*/0);
+  const auto send_old = [&](const char* key) {
+    Sent sent(policy, secrets, &node.state.memory, key, R"({"amount":10})");
+    sent.stale = "It is of last year.";
+    EXPECT_FALSE(node.boundary.take_fingerprint(sent));
+    Scripted execution(upstream);
+    return run(node.boundary.handle(sent, execution));
+  };
+  const Response refused = send_old("key-00000001");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(refused.body, HasSubstr("stale-request"));
+  EXPECT_THAT(refused.body, HasSubstr("It is of last year."));
+  EXPECT_FALSE(find_header(refused.headers, "Retry-After"));
+  EXPECT_EQ(upstream.sends(), 0);
+  EXPECT_EQ(run(send(node, "key-00000001")).status, 201) << "nothing was reserved";
+  EXPECT_EQ(find_header(send_old("key-00000001").headers, "Idempotent-Replayed"), "true");
+  EXPECT_EQ(upstream.charges(), 1);
+}
+
 TEST_F(BoundaryTest, NothingIsSentWhereThereIsNoMemoryForTheAnswer) {
   Node node(*this, store, 0, /*memory_bytes=*/1024);
   const Response refused = run(send(node));

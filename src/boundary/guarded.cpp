@@ -112,6 +112,7 @@ Task<Response> Boundary::handle(RequestContext& context, Execution& execution) {
 Task<Boundary::Admission> Boundary::admit(RequestContext& context) {
   context.purge_epoch = state_.cache.epoch();
   if (std::optional<Response> replay = from_memory(context)) co_return std::move(*replay);
+  if (!context.stale.empty()) co_return co_await look_up(context, Problem::stale_request);
   context.is_near_duplicate = is_near_duplicate(context);
   if (context.is_near_duplicate) ports_.metrics.near_duplicate(context.route_name);
   Admission admission = co_await admit_unknown(context);
@@ -257,8 +258,12 @@ Task<Response> Boundary::look_up(RequestContext& context, std::optional<Problem>
   if (*seen) co_return render_refused(context, **seen);
   if (!instead) co_return Response{};
   context.trace.trouble = slug_of(*instead);
-  ProblemDetails limited{*instead, "", {}, limit_retry_after};
-  co_return problem(context, std::move(limited));
+  ProblemDetails refused{*instead, "", {}, limit_retry_after};
+  if (*instead == Problem::stale_request) {  // it does not get younger
+    refused.detail = context.stale;
+    refused.retry_after.reset();
+  }
+  co_return problem(context, std::move(refused));
 }
 
 Task<Response> Boundary::execute(RequestContext& context, Granted granted, Execution& execution) {

@@ -69,6 +69,8 @@ class RequestContext {
   std::optional<Duration> lease_left;   // where it is in flight
   std::optional<Problem> refused_as;    // a problem of ours was the answer
   bool is_near_duplicate = false;       // of a request under another key
+  // Why no new work may be made of it, because it was made too long ago; empty: it was not.
+  std::string stale;
   RequestTrace trace;
   std::string id;          // of this request alone; empty: none was needed yet
   std::string request_id;  // of the answer: the execution that produced it, or `id`

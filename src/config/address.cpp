@@ -37,6 +37,30 @@ std::optional<int> number_up_to(int most, std::string_view text) {
   return number;
 }
 
+constexpr int mapped_bits = 96;  // of ::ffff:0:0/96, in which IPv6 writes IPv4 addresses
+
+struct IpAddress {
+  std::array<unsigned char, 16> bytes{};  // 4 of IPv4
+  bool v4 = false;
+  bool written_v4 = false;
+};
+
+std::optional<IpAddress> ip_in(std::string_view written) {
+  const std::string text(written);
+  IpAddress address;
+  if (text.find('\0') != std::string::npos) return std::nullopt;
+  if (inet_pton(AF_INET, text.c_str(), address.bytes.data()) == 1) {
+    address.v4 = address.written_v4 = true;
+    return address;
+  }
+  if (inet_pton(AF_INET6, text.c_str(), address.bytes.data()) != 1) return std::nullopt;
+  constexpr std::array<unsigned char, 12> mapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+  if (!std::equal(mapped.begin(), mapped.end(), address.bytes.begin())) return address;
+  std::copy(address.bytes.begin() + 12, address.bytes.end(), address.bytes.begin());
+  address.v4 = true;
+  return address;
+}
+
 struct HostPort {
   std::string host;  // without brackets
   bool bracketed = false;
@@ -132,12 +156,50 @@ bool is_loopback(const Address& address) {
   return address.host == "::1" || (address.host.starts_with("127.") && is_ipv4(address.host));
 }
 
-bool is_network(std::string_view text) {
+Expected<Endpoint, std::string> parse_endpoint(std::string_view text) {
+  constexpr const char* form =
+      "it must be a URL without a password, like \"http://127.0.0.1:4000/auth\"";
+  const std::size_t scheme = text.find("://");
+  if (scheme == std::string_view::npos) return Unexpected{std::string(form)};
+  const std::size_t end = std::min(text.find_first_of("/?#", scheme + 3), text.size());
+  Expected<UpstreamUrl, std::string> address = parse_upstream(text.substr(0, end));
+  if (!address) return Unexpected{std::string(form)};
+  std::string target(text.substr(end));
+  if (!target.starts_with('/')) target.insert(0, "/");
+  const bool bad =
+      std::ranges::any_of(target, [](char c) { return c <= ' ' || c > '~' || c == '#'; });
+  if (bad) return Unexpected{std::string("it must have neither blanks nor '#' in it")};
+  return Endpoint{std::move(*address), std::move(target)};
+}
+
+std::optional<Network> Network::parse(std::string_view text) {
   const std::size_t slash = text.find('/');
-  const std::string host(text.substr(0, slash));
-  const bool v4 = is_ipv4(host);
-  if (!v4 && !is_ipv6(host)) return false;
-  return slash == std::string_view::npos || number_up_to(v4 ? 32 : 128, text.substr(slash + 1));
+  const std::optional<IpAddress> address = ip_in(text.substr(0, slash));
+  if (!address) return std::nullopt;
+  const int most = address->written_v4 ? 32 : 128;
+  std::optional<int> bits = most;
+  if (slash != std::string_view::npos) bits = number_up_to(most, text.substr(slash + 1));
+  if (!bits) return std::nullopt;
+  Network network;
+  network.bytes_ = address->bytes;
+  network.v4_ = address->v4;
+  network.bits_ = *bits;
+  if (address->v4 && !address->written_v4) {  // ::ffff:10.0.0.0/104
+    if (*bits < mapped_bits) return std::nullopt;
+    network.bits_ -= mapped_bits;
+  }
+  return network;
+}
+
+bool Network::contains(std::string_view address) const {
+  const std::optional<IpAddress> other = ip_in(address.substr(0, address.find('%')));  // its zone
+  if (!other || other->v4 != v4_) return false;
+  for (int bit = 0; bit < bits_; bit += 8) {
+    const auto at = static_cast<std::size_t>(bit) / 8;
+    const unsigned mask = bits_ - bit >= 8 ? 0xFFU : (0xFF00U >> (bits_ - bit)) & 0xFFU;
+    if (((bytes_[at] ^ other->bytes[at]) & mask) != 0) return false;
+  }
+  return true;
 }
 
 bool is_header_name(std::string_view text) {

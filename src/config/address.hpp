@@ -1,6 +1,8 @@
 // Where to listen, where to forward to, whom to trust: read and written.
 #pragma once
 
+#include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,8 +25,26 @@ std::string to_text(const UpstreamUrl& url);
 // Only this machine can reach it.
 bool is_loopback(const Address& address);
 
-// "10.0.0.0/8", "::1/128", or a single address.
-bool is_network(std::string_view text);
+// "https://host[:port]/path?query": whom to connect to, and what to ask for there.
+struct Endpoint {
+  UpstreamUrl address;
+  std::string target;  // "/" where the URL has no path
+};
+// Without a password in it, a fragment or what could not stand in a request line.
+Expected<Endpoint, std::string> parse_endpoint(std::string_view text);
+
+// "10.0.0.0/8", "::1/128", or a single address. An IPv4 address that is written as IPv6
+// (::ffff:10.0.0.1) is the IPv4 address.
+class Network {
+ public:
+  static std::optional<Network> parse(std::string_view text);
+  [[nodiscard]] bool contains(std::string_view address) const;
+
+ private:
+  std::array<unsigned char, 16> bytes_{};  // 4 of IPv4
+  bool v4_ = false;
+  int bits_ = 0;
+};
 
 // A field name as RFC 9110 has it.
 bool is_header_name(std::string_view text);

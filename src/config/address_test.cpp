@@ -92,12 +92,57 @@ TEST(Address, WhatIsShownReadsBack) {
   }
 }
 
+TEST(Address, ANetworkContainsWhatItsBitsSay) {
+  struct Row {
+    const char* network;
+    const char* address;
+    bool contained;
+  };
+  for (const Row& row : {
+           Row{"10.0.0.0/8", "10.255.0.1", true},
+           Row{"10.0.0.0/8", "11.0.0.1", false},
+           Row{"10.1.2.3", "10.1.2.3", true},
+           Row{"10.1.2.3", "10.1.2.4", false},
+           Row{"192.168.4.0/23", "192.168.5.9", true},
+           Row{"192.168.4.0/23", "192.168.6.9", false},
+           Row{"0.0.0.0/0", "203.0.113.9", true},
+           Row{"0.0.0.0/0", "::1", false},
+           Row{"::/0", "2001:db8::1", true},
+           Row{"::/0", "10.0.0.1", false},
+           Row{"::/0", "::ffff:10.0.0.1", false},
+           Row{"10.0.0.0/8", "::ffff:10.0.0.1", true},
+           Row{"::ffff:10.0.0.0/104", "10.9.9.9", true},
+           Row{"::ffff:10.0.0.0/104", "11.9.9.9", false},
+           Row{"2001:db8::/33", "2001:db8:7fff::1", true},
+           Row{"2001:db8::/33", "2001:db8:8000::1", false},
+           Row{"fe80::/10", "fe80::1%eth0", true},
+           Row{"127.0.0.0/8", "", false},
+           Row{"127.0.0.0/8", "localhost", false},
+       }) {
+    EXPECT_EQ(Network::parse(row.network).value().contains(row.address), row.contained)
+        << row.network << " " << row.address;
+  }
+  EXPECT_FALSE(Network::parse("::ffff:10.0.0.0/90")) << "neither all of IPv4 nor a part of it";
+}
+
+TEST(Address, AnEndpointIsAnAddressAndWhatToAskForThere) {
+  const Endpoint endpoint = parse_endpoint("https://id.example/keys?v=1").value();
+  EXPECT_EQ(endpoint.address, (UpstreamUrl{true, "id.example", 443}));
+  EXPECT_EQ(endpoint.target, "/keys?v=1");
+  EXPECT_EQ(parse_endpoint("http://[::1]:8").value().target, "/");
+  EXPECT_EQ(parse_endpoint("http://a?b").value().target, "/?b");
+  for (const char* text : {"", "id.example/keys", "ftp://a/b", "http://u:p@a/b", "http://a/b#c",
+                           "http://a/b c", "http:///b", "http://a:99999/b", "http://a/\r\nX: y"}) {
+    EXPECT_FALSE(parse_endpoint(text)) << text;
+  }
+}
+
 TEST(Address, KnowsNetworksAndHeaderNames) {
   for (const char* text : {"127.0.0.1/32", "10.0.0.0/8", "0.0.0.0/0", "::1/128", "10.1.2.3"}) {
-    EXPECT_TRUE(is_network(text)) << text;
+    EXPECT_TRUE(Network::parse(text)) << text;
   }
   for (const char* text : {"", "10.0.0.0/33", "::1/129", "10.0.0/8", "host/8", "10.0.0.0/", "/8"}) {
-    EXPECT_FALSE(is_network(text)) << text;
+    EXPECT_FALSE(Network::parse(text)) << text;
   }
   EXPECT_TRUE(is_header_name("X-Tenant"));
   EXPECT_FALSE(is_header_name("X Tenant"));

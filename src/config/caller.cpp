@@ -1,6 +1,7 @@
 #include "src/config/caller.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "src/config/address.hpp"
 #include "src/config/known_names.hpp"
@@ -20,9 +21,8 @@ struct Row {
 };
 
 std::string endpoint(std::string_view text) {
-  const bool http = text.starts_with("http://") || text.starts_with("https://");
-  if (http && text.find('@') == std::string_view::npos) return {};
-  return "it must be a URL without a password, like \"http://127.0.0.1:4000/auth\"";
+  const Expected<Endpoint, std::string> parsed = parse_endpoint(text);
+  return parsed ? std::string() : parsed.error();
 }
 
 std::optional<std::vector<std::string>> networks_in(Value value, Diagnostics& findings) {
@@ -30,7 +30,7 @@ std::optional<std::vector<std::string>> networks_in(Value value, Diagnostics& fi
   if (!list) return std::nullopt;
   bool good = true;
   for (std::size_t i = 0; i < list->size(); ++i) {
-    if (is_network((*list)[i])) continue;
+    if (Network::parse((*list)[i])) continue;
     good = false;
     complain({value.name, value.node.items[i]},
              "it must be an address or a network, like \"127.0.0.1/32\" or \"10.0.0.0/8\"",
@@ -43,9 +43,15 @@ std::optional<std::vector<std::string>> networks_in(Value value, Diagnostics& fi
 std::optional<std::vector<std::string>> claims_in(Value value, Diagnostics& findings) {
   std::optional<std::vector<std::string>> list = strings_in(value, true, findings);
   if (!list) return std::nullopt;
-  const bool blank = std::ranges::any_of(*list, [](const auto& claim) { return claim.empty(); });
-  if (!list->empty() && !blank) return list;
-  complain(value, "it must name a claim, like \"org_id\" or [\"org_id\", \"sub\"]", findings);
+  // Their names are kept in the store, parted by blanks (scope_rule.cpp).
+  const bool odd = std::ranges::any_of(*list, [](const std::string& claim) {
+    return claim.empty() ||
+           std::ranges::any_of(claim, [](char c) { return c <= ' ' || c > '~' || c == '='; });
+  });
+  if (!list->empty() && !odd) return list;
+  complain(value,
+           "it must name a claim, like \"org_id\" or [\"org_id\", \"sub\"], without blanks and '='",
+           findings);
   return std::nullopt;
 }
 
@@ -53,8 +59,29 @@ std::string show_claims(const std::vector<std::string>& claims) {
   return claims.size() == 1 ? quote(claims.front()) : show_strings(claims);
 }
 
+std::optional<std::vector<std::string>> header_names_in(Value value, Diagnostics& findings) {
+  std::optional<std::vector<std::string>> names = strings_in(value, true, findings);
+  if (!names) return std::nullopt;
+  for (const std::string& name : *names) {
+    const std::string must = header_name(name);
+    if (must.empty()) continue;
+    complain(value, must, findings);
+    return std::nullopt;
+  }
+  return names;
+}
+
+std::optional<std::vector<std::string>> request_headers_in(Value value, Diagnostics& findings) {
+  std::optional<std::vector<std::string>> names = header_names_in(value, findings);
+  if (!names || !names->empty()) return names;
+  complain(value, "it must name the headers that credentials come in", findings);
+  return std::nullopt;
+}
+
 const std::vector<Row>& rows() {
   using C = Caller;
+  constexpr Range<Duration> asking{std::chrono::milliseconds(1), std::chrono::minutes(1)};
+  constexpr Range<Duration> cached{std::chrono::seconds(0), std::chrono::hours(1)};
   constexpr Range<Duration> leeway{std::chrono::seconds(0), std::chrono::hours(1)};
   static const std::vector<Row> all{
       {From::api_key, false, text<C>("header", &C::header, header_name)},
@@ -62,6 +89,7 @@ const std::vector<Row>& rows() {
       {From::api_key, false, text<C>("keys_file", &C::keys_file, not_empty)},
       {From::header, true, setting<C>("trusted", &C::trusted, networks_in, show_strings)},
       {From::jwt, false, text<C>("jwks_file", &C::jwks_file, not_empty)},
+      {From::jwt, false, text<C>("jwks_url", &C::jwks_url, endpoint)},
       {From::jwt, false, text<C>("secret_file", &C::secret_file, not_empty)},
       {From::jwt, false, setting<C>("tenant_claim", &C::tenant_claim, claims_in, show_claims)},
       {From::jwt, false, text<C>("issuer", &C::issuer, not_empty)},
@@ -70,18 +98,18 @@ const std::vector<Row>& rows() {
       {From::mtls, true, text<C>("client_ca_file", &C::client_ca_file, not_empty)},
       {From::subrequest, true, text<C>("url", &C::url, endpoint)},
       {From::subrequest, true, text<C>("scope_header", &C::scope_header, header_name)},
+      {From::subrequest, false,
+       setting<C>("request_headers", &C::request_headers, request_headers_in, show_strings)},
+      {From::subrequest, false, duration<C>("timeout", &C::timeout, asking)},
+      {From::subrequest, false, duration<C>("cache_for", &C::cache_for, cached)},
   };
   return all;
 }
 
 std::optional<std::vector<std::string>> credential_headers_in(Value value, Diagnostics& findings) {
-  std::optional<std::vector<std::string>> names = strings_in(value, true, findings);
+  std::optional<std::vector<std::string>> names = header_names_in(value, findings);
   if (!names) return std::nullopt;
   for (std::string& name : *names) {
-    if (const std::string must = header_name(name); !must.empty()) {
-      complain(value, must, findings);
-      return std::nullopt;
-    }
     std::ranges::transform(name, name.begin(), [](char c) {
       return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     });
@@ -133,16 +161,19 @@ void check_belonging(const Node& table, std::optional<From> from, Diagnostics& f
   }
 }
 
-// Exactly one of the two.
-void check_either(const Node& table, From from, std::string_view first, std::string_view second,
+// Exactly one of them.
+void check_one_of(const Node& table, From from, std::initializer_list<std::string_view> names,
                   std::string_view in_words, Diagnostics& findings) {
-  const Node* one = table.find(first);
-  const Node* other = table.find(second);
+  std::vector<const Node*> given;
+  for (const std::string_view name : names) {
+    if (const Node* node = table.find(name)) given.push_back(node);
+  }
   const std::string which = "[caller] from = " + word(from);
-  if (one == nullptr && other == nullptr) {
+  if (given.empty()) {
     findings.error(table.at, which + " needs " + std::string(in_words));
-  } else if (one != nullptr && other != nullptr) {
-    findings.error(other->at, which + " takes " + std::string(in_words) + ", not both");
+  } else if (given.size() > 1) {
+    findings.error(given[1]->at, which + " takes " + std::string(in_words) +
+                                     (names.size() == 2 ? ", not both" : ", one of them alone"));
   }
 }
 
@@ -153,11 +184,12 @@ void check_complete(const Node& table, From from, Diagnostics& findings) {
                                  std::string(row.setting.name) + "'");
   }
   if (from == From::api_key) {
-    check_either(table, from, "api_key", "keys_file", "[[caller.api_key]] or 'keys_file'",
+    check_one_of(table, from, {"api_key", "keys_file"}, "[[caller.api_key]] or 'keys_file'",
                  findings);
   }
   if (from == From::jwt) {
-    check_either(table, from, "jwks_file", "secret_file", "'jwks_file' or 'secret_file'", findings);
+    check_one_of(table, from, {"jwks_file", "jwks_url", "secret_file"},
+                 "'jwks_file', 'jwks_url' or 'secret_file'", findings);
   }
 }
 

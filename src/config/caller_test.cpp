@@ -67,6 +67,16 @@ TEST(Caller, ReadsEveryOtherWay) {
       caller("from = \"subrequest\"\nurl = \"http://auth/who\"\nscope_header = \"X-Org\"");
   EXPECT_EQ(asked.url, "http://auth/who");
   EXPECT_EQ(asked.scope_header, "X-Org");
+  EXPECT_THAT(asked.request_headers, ElementsAre("Authorization", "Cookie"));
+  EXPECT_EQ(asked.timeout, 2s);
+  EXPECT_EQ(asked.cache_for, 10s);
+  const Caller chosen = caller(
+      "from = \"subrequest\"\nurl = \"http://auth/who\"\nscope_header = \"X-Org\"\n"
+      "request_headers = [\"X-Session\"]\ntimeout = \"500ms\"\ncache_for = \"0s\"");
+  EXPECT_THAT(chosen.request_headers, ElementsAre("X-Session"));
+  EXPECT_EQ(chosen.timeout, 500ms);
+  EXPECT_EQ(chosen.cache_for, 0s);
+  EXPECT_EQ(caller("from = \"jwt\"\njwks_url = \"https://id/keys\"").jwks_url, "https://id/keys");
 }
 
 TEST(Caller, RefusesWhatDoesNotGoTogether) {
@@ -90,8 +100,21 @@ TEST(Caller, RefusesWhatDoesNotGoTogether) {
            Row{"from = \"api-key\"", "needs [[caller.api_key]] or 'keys_file'"},
            Row{"from = \"api-key\"\nkeys_file = \"k\"\n" + key("a", hash_a),
                "takes [[caller.api_key]] or 'keys_file', not both"},
-           Row{"from = \"jwt\"", "needs 'jwks_file' or 'secret_file'"},
-           Row{"from = \"jwt\"\njwks_file = \"a\"\nsecret_file = \"b\"", "not both"},
+           Row{"from = \"jwt\"", "needs 'jwks_file', 'jwks_url' or 'secret_file'"},
+           Row{"from = \"jwt\"\njwks_file = \"a\"\nsecret_file = \"b\"",
+               "f:4:15: [caller] from = \"jwt\" takes 'jwks_file', 'jwks_url' or 'secret_file', "
+               "one "
+               "of them alone"},
+           Row{"from = \"jwt\"\njwks_url = \"id.example\"",
+               "'jwks_url' is \"id.example\"; it must be a URL without a password"},
+           Row{"from = \"jwt\"\nsecret_file = \"b\"\ntenant_claim = \"a b\"",
+               "without blanks and '='"},
+           Row{"from = \"subrequest\"\nurl = \"http://a\"\nscope_header = \"X\"\n"
+               "request_headers = []",
+               "it must name the headers that credentials come in"},
+           Row{"from = \"subrequest\"\nurl = \"http://a\"\nscope_header = \"X\"\n"
+               "request_headers = [\"X Y\"]",
+               "it must be a header's name"},
            Row{"from = \"jwt\"\nsecret_file = \"b\"\ntenant_claim = []", "it must name a claim"},
            Row{"from = \"jwt\"\nsecret_file = \"b\"\ntenant_claim = 5",
                "it must be a text or a list of texts"},

@@ -129,14 +129,21 @@ struct Caller {
   std::string keys_file;  // api-key: where api_keys came from, if not from the configuration itself
   std::vector<std::string> trusted;  // header: "127.0.0.1/32", ...
   std::string jwks_file;
+  std::string jwks_url;
   std::string secret_file;
+  std::string secret;  // empty until load_secrets has read the file
   std::vector<std::string> tenant_claim{"sub"};
   std::string issuer;
   std::string audience;
   Duration leeway = std::chrono::seconds(0);
   std::string client_ca_file;
+  // subrequest: who is asked, with which of the request's headers, and which of the answer's names
+  // the tenant.
   std::string url;
   std::string scope_header;
+  std::vector<std::string> request_headers{"Authorization", "Cookie"};
+  Duration timeout = std::chrono::seconds(2);     // for its whole answer
+  Duration cache_for = std::chrono::seconds(10);  // what it allowed is not asked again
 };
 
 // One [[destination]]: where the outbox's worker sends rows that name it.

@@ -141,6 +141,14 @@ Expected<std::vector<ApiKey>, Troubles> read_keys_file(const std::string& path) 
   return keys;
 }
 
+Expected<jwt::KeySet, std::string> read_jwks_file(const std::string& where) {
+  const Expected<std::string, std::string> text = read_secret(where);
+  if (!text) return Unexpected{text.error()};
+  std::string loose = unsafe_secret(secret_path(where));
+  if (!loose.empty()) return Unexpected{std::move(loose)};
+  return jwt::read_jwks(*text);
+}
+
 void load_secret(const std::string& where, const std::string& setting, const std::string& words,
                  std::string& into, Troubles& troubles) {
   const Named name{setting, words};
@@ -158,6 +166,27 @@ void load_secret(const std::string& where, const std::string& setting, const std
   }
   into = std::move(*secret);
 }
+
+namespace {
+
+void load_caller(Caller& caller, Troubles& troubles) {
+  if (!caller.jwks_file.empty()) {
+    const Expected<jwt::KeySet, std::string> keys = read_jwks_file(caller.jwks_file);
+    if (!keys) {
+      const std::string path = secret_path(caller.jwks_file);
+      troubles.push_back(trouble_in(path.empty() ? caller.jwks_file : path, keys.error(),
+                                    {"caller.jwks_file", "[caller] jwks_file"}));
+    }
+  }
+  if (caller.secret_file.empty()) return;
+  const Named setting{"caller.secret_file", "[caller] secret_file"};
+  load_secret(caller.secret_file, setting.path, setting.words, caller.secret, troubles);
+  if (caller.secret.empty()) return;
+  const Expected<jwt::KeySet, std::string> key = jwt::secret_key(caller.secret);
+  if (!key) troubles.push_back(trouble_in(caller.secret_file, key.error(), setting));
+}
+
+}  // namespace
 
 Troubles load_secrets(Config& config) {
   Troubles troubles;
@@ -182,6 +211,7 @@ Troubles load_secrets(Config& config) {
     load_secret(config.admin.token_file, admin_token.path, admin_token.words, config.admin.token,
                 troubles);
   }
+  load_caller(config.caller, troubles);
   return troubles;
 }
 
@@ -189,8 +219,6 @@ Troubles check_files(const Config& config) {
   Troubles troubles;
   check_database(config, troubles);
   check_file({"caller.keys_file", "[caller] keys_file"}, config.caller.keys_file, troubles);
-  check_file({"caller.jwks_file", "[caller] jwks_file"}, config.caller.jwks_file, troubles);
-  check_file({"caller.secret_file", "[caller] secret_file"}, config.caller.secret_file, troubles);
   check_file({"caller.client_ca_file", "[caller] client_ca_file"}, config.caller.client_ca_file,
              troubles);
   Config scratch;
@@ -198,6 +226,7 @@ Troubles check_files(const Config& config) {
   scratch.destinations = config.destinations;
   scratch.sources = config.sources;
   scratch.admin = config.admin;
+  scratch.caller = config.caller;
   for (Diagnostic& trouble : load_secrets(scratch)) troubles.push_back(std::move(trouble));
   return troubles;
 }

@@ -7,6 +7,7 @@
 #include "pawl/types/expected.hpp"
 #include "src/config/config.hpp"
 #include "src/config/diagnostics.hpp"
+#include "src/jwt/keys.hpp"
 
 namespace pawl::config {
 
@@ -19,6 +20,9 @@ Expected<std::string, std::string> read_file(const std::string& path);
 // The [[caller.api_key]] list of a keys_file.
 Expected<std::vector<ApiKey>, Troubles> read_keys_file(const std::string& path);
 
+// The keys of a jwks_file, or why they cannot be used: also because everybody may change them.
+Expected<jwt::KeySet, std::string> read_jwks_file(const std::string& where);
+
 // Why a secret or a database must not be like this: everybody may write it. With the command that
 // mends it; empty where all is well.
 std::string open_to_all(const std::string& path);
@@ -30,9 +34,9 @@ std::string unsafe_secret(const std::string& path);
 void load_secret(const std::string& where, const std::string& setting, const std::string& words,
                  std::string& into, Troubles& troubles);
 
-// Fills fingerprint_secrets from their files, without the line's end that editors leave. A secret
-// that could not be read is a trouble and leaves the list empty: hashing under an older one would
-// make honest retries look like misuse.
+// Fills in every secret, and fingerprint_secrets from their files, without the line's end that
+// editors leave. A secret that could not be read is a trouble and leaves the list empty: hashing
+// under an older one would make honest retries look like misuse.
 Troubles load_secrets(Config& config);
 
 // Can every file be read that the configuration names, and is none open to everybody?

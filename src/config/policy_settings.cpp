@@ -215,6 +215,14 @@ void check_policy(const Node& table, const RoutePolicy& policy, const Caller& ca
                      "= \"jwt\", or use \"header:NAME\"");
     }
   }
+  if (const Node* node = first_of(table, {"max_request_age", "retention"});
+      node != nullptr && policy.max_request_age && *policy.max_request_age * 2 > policy.retention) {
+    findings.error(node->at, "'max_request_age' is " + to_text(*policy.max_request_age) +
+                                 ", more than half of 'retention', which is " +
+                                 to_text(policy.retention) +
+                                 ": a request could be sent again after its key was forgotten, and "
+                                 "still be young enough");
+  }
   if (const Node* node = first_of(table, {"resource_type", "resource_id"});
       node != nullptr && policy.resource_type.empty() != policy.resource_id.empty()) {
     findings.error(node->at,

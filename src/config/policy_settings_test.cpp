@@ -207,6 +207,8 @@ TEST(PolicySettings, WrongValuesAreRefusedInPolicyAndInARoute) {
            Row{"fingerprint = { exclude = [1] }", "'exclude' is 1; it must be a text in quotes"},
            Row{"on_lease_expiry = \"resume\"", "it must be \"unknown\" or \"retry\""},
            Row{"max_request_age = \"5m\"", "'max_request_age' needs 'request_time'"},
+           Row{"max_request_age = \"25h\"\nrequest_time = \"header:X-At\"",
+               "'max_request_age' is 25h, more than half of 'retention', which is 48h"},
            Row{"max_request_age = \"5m\"\nrequest_time = \"jwt:iat\"",
                "callers bring no token; set [caller] from = \"jwt\""},
            Row{"resource_type = \"payment\"", "'resource_type' and 'resource_id' go together"},

@@ -15,16 +15,11 @@ namespace {
 // deletes its row.
 struct NotYet {
   std::string_view setting;
-  bool (*in_policy)(const RoutePolicy&);  // nullptr: a setting of [caller]
-  CallerFrom from = CallerFrom::single;
+  CallerFrom from;
 };
 
-constexpr std::array<NotYet, 5> not_yet{{
-    {"max_request_age", [](const RoutePolicy& p) { return p.max_request_age.has_value(); }},
-    {"from = \"jwt\"", nullptr, CallerFrom::jwt},
-    {"from = \"header\"", nullptr, CallerFrom::header},
-    {"from = \"mtls\"", nullptr, CallerFrom::mtls},
-    {"from = \"subrequest\"", nullptr, CallerFrom::subrequest},
+constexpr std::array<NotYet, 1> not_yet{{
+    {"from = \"mtls\"", CallerFrom::mtls},
 }};
 
 // Where something is used: "[policy], route \"payments\"", and the first of them by its path.
@@ -46,11 +41,6 @@ Uses uses_of(bool (*in_policy)(const RoutePolicy&), std::string_view setting,
     add("route \"" + config.routes[i].name + "\"", "route." + std::to_string(i));
   }
   return uses;
-}
-
-Uses uses_of(const NotYet& row, const Config& config) {
-  if (row.in_policy != nullptr) return uses_of(row.in_policy, row.setting, config);
-  return config.caller.from == row.from ? Uses{"[caller]", "caller.from"} : Uses{};
 }
 
 Diagnostic whole(std::string what, std::string setting = {}) {
@@ -143,11 +133,9 @@ Troubles check_ready_to_serve(const Config& config, Purpose purpose) {
         unfenced.first));
   }
   for (const NotYet& row : not_yet) {
-    const Uses uses = uses_of(row, config);
-    if (uses.words.empty()) continue;
-    troubles.push_back(
-        whole("pawl serve does not do " + std::string(row.setting) + " yet (" + uses.words + ")",
-              uses.first));
+    if (config.caller.from != row.from) continue;
+    troubles.push_back(whole(
+        "pawl serve does not do " + std::string(row.setting) + " yet ([caller])", "caller.from"));
   }
   return troubles;
 }

@@ -7,6 +7,7 @@
 
 #include "src/config/files.hpp"
 #include "src/config/read_for_tests.hpp"
+#include "tests/support/signing_key.hpp"
 
 namespace pawl::config {
 namespace {
@@ -76,13 +77,45 @@ TEST_F(Serving, NothingNeedsTheStoreWhereNothingIsGuarded) {
 }
 
 TEST_F(Serving, SaysWhatIsNotBuiltYetAndWhereItIsUsed) {
-  EXPECT_EQ(
-      why_not(upstream + "[policy]\nmax_request_age = \"1m\"\nrequest_time = \"header:X-At\"\n"
-                         "[[route]]\nmatch = \"POST /a\"\nmax_request_age = \"off\"\n"
-                         "[[route]]\nmatch = \"POST /b\"\nname = \"b\"\n"),
-      "pawl serve does not do max_request_age yet ([policy], route \"b\")\n");
   EXPECT_EQ(why_not(upstream + "[caller]\nfrom = \"mtls\"\nclient_ca_file = \"x\""),
             "pawl serve does not do from = \"mtls\" yet ([caller])\n");
+}
+
+TEST_F(Serving, EveryOtherWayToKnowACallerIsBuilt) {
+  for (const char* lines :
+       {"from = \"single\"", "from = \"jwt\"\njwks_url = \"https://id.example/keys\"",
+        "from = \"header\"\nheader = \"X-T\"\ntrusted = [\"10.0.0.0/8\"]",
+        "from = \"subrequest\"\nurl = \"http://a\"\nscope_header = \"X-S\""}) {
+    EXPECT_EQ(why_not(upstream + "[caller]\n" + lines), "") << lines;
+  }
+  EXPECT_EQ(why_not(upstream + "[policy]\nmax_request_age = \"1m\"\n"
+                               "request_time = \"header:X-At\"\n"),
+            "");
+}
+
+TEST_F(Serving, TheKeysOfTokensAreReadBeforeAnybodyIsServed) {
+  const std::string secret(32, 's');
+  const auto troubles = [&](const std::string& lines) {
+    Config config = good(upstream + "[caller]\nfrom = \"jwt\"\n" + lines);
+    const std::string told = in_lines(check_files(config));
+    EXPECT_EQ(told, in_lines(load_secrets(config)));
+    return told;
+  };
+  const auto file = [&](const std::string& name, const std::string& text) {
+    return "jwks_file = \"" + write(name, text) + "\"\n";
+  };
+  EXPECT_EQ(troubles(file("good", pawl::testing::SigningKey::shared(secret).jwks("k1"))), "");
+  EXPECT_THAT(troubles(file("none", "{\"keys\":[]}")),
+              HasSubstr("none: has no key that can be used ([caller] jwks_file)"));
+  EXPECT_THAT(troubles(file("odd", "[]")), HasSubstr("is no JWK Set"));
+  EXPECT_THAT(troubles("secret_file = \"" + write("weak", std::string(20, 's')) + "\""),
+              HasSubstr("it has 20 bytes, and HS256 needs 32 or more ([caller] secret_file)"));
+  EXPECT_THAT(troubles("secret_file = \"" + missing() + "\""),
+              HasSubstr("No such file or directory ([caller] secret_file)"));
+  Config config = good(upstream + "[caller]\nfrom = \"jwt\"\nsecret_file = \"" +
+                       write("secret", secret + "\n") + "\"");
+  EXPECT_TRUE(load_secrets(config).empty());
+  EXPECT_EQ(config.caller.secret, secret);
 }
 
 TEST_F(Serving, ATransactionalRouteNeedsPostgres) {

@@ -55,6 +55,7 @@ Config masked(Config config) {
   config.store = mask_passwords(config.store);
   for (ApiKey& key : config.caller.api_keys) key.sha256 = key.sha256.substr(0, 8) + "...";
   config.caller.url = mask_url(config.caller.url);
+  config.caller.jwks_url = mask_url(config.caller.jwks_url);
   for (Source& source : config.sources) {
     source.url = mask_url(source.url);
     if (source.ledger) source.ledger->url = mask_url(source.ledger->url);

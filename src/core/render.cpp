@@ -22,7 +22,7 @@ struct ProblemType {
 };
 
 // One row per type, in the order of the enumeration. Titles never change: clients may show them.
-constexpr std::array<ProblemType, 28> problem_types{{
+constexpr std::array<ProblemType, 30> problem_types{{
     {Problem::key_missing, "key-missing", 400, false, "Idempotency-Key is missing",
      "This operation needs an Idempotency-Key header. Send a random one, such as a UUID, and "
      "repeat "
@@ -101,6 +101,10 @@ constexpr std::array<ProblemType, 28> problem_types{{
      "This key may have been used before a restore",
      "The record store was restored from a backup and may have lost the record of this key. "
      "Nothing was sent on. Look the operation up before you send it under a new key."},
+    {Problem::forbidden, "forbidden", 403, false, "The caller may not do this",
+     "The credentials are known and not allowed here. Nothing was sent on."},
+    {Problem::auth_unavailable, "auth-unavailable", 503, true, "The caller cannot be checked now",
+     "Nothing was sent on. Retry with the same key."},
 }};
 
 const ProblemType& type_of(Problem problem) {
@@ -258,6 +262,9 @@ Response render_problem(const ProblemDetails& problem, const Dialect& dialect) {
   };
   if (problem.retry_after) {
     response.headers.push_back({"Retry-After", whole_seconds(*problem.retry_after)});
+  }
+  if (!problem.challenge.empty()) {
+    response.headers.push_back({"WWW-Authenticate", problem.challenge});
   }
   add_common(response.headers, dialect);
   response.body = stripe ? stripe_body(type, detail) : problem_body(type, status, detail);

@@ -44,6 +44,8 @@ enum class Problem : std::uint8_t {
   overloaded,
   caller_unproven,
   store_restored,
+  forbidden,
+  auth_unavailable,
 };
 
 std::string_view slug_of(Problem problem);
@@ -66,6 +68,7 @@ struct ProblemDetails {
   std::optional<int> status;            // where a type has several (outcome-unknown)
   std::optional<Duration> retry_after;  // whole seconds on the wire, rounded up, at least 1
   std::optional<bool> should_retry = std::nullopt;  // where it is not the type's own
+  std::string challenge = {};  // 401: how a caller makes itself known (WWW-Authenticate)
 };
 
 Response render_problem(const ProblemDetails& problem, const Dialect& dialect);

@@ -53,6 +53,11 @@ const std::vector<Row>& problem_table() {
       {version_not_supported, "version-not-supported", 505, false},
       {near_duplicate, "near-duplicate", 409, false},
       {stale_fence, "stale-fence", 409, false},
+      {overloaded, "overloaded", 503, true},
+      {caller_unproven, "caller-unproven", 409, false},
+      {store_restored, "store-restored", 409, false},
+      {forbidden, "forbidden", 403, false},
+      {auth_unavailable, "auth-unavailable", 503, true},
   };
   return table;
 }

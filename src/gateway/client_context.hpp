@@ -21,6 +21,7 @@ struct Gateway::ClientContext final : RequestContext {
 
   http::ClientRequest& request;
   const config::Route& route;
+  const std::shared_ptr<callers::Callers> callers;
   BootTime arrived_at;
   LogLine line;
   Duration upstream_took{0};

@@ -52,6 +52,7 @@ Gateway::ClientContext::ClientContext(http::ClientRequest& incoming, const confi
     : RequestContext(matched.policy, shared.config.fingerprint_secrets, &shared.memory),
       request(incoming),
       route(matched),
+      callers(shared.callers),
       arrived_at(now) {
   route_name = matched.name;
   method = incoming.head.method;
@@ -209,6 +210,7 @@ Task<void> Gateway::pass(ClientContext& context, http::PassWatch* watch) {
   options.request_id = boundary_.id_of(context);
   const std::string sender = sender_of(context);
   options.sender = sender;
+  options.forbidden = context.callers->forbidden_header(context.request.client);
   http::Passed passed = co_await http::pass_through(context.request, others_, options);
   context.line.status = passed.status;
   context.trace.evidence = to_text(passed.evidence);

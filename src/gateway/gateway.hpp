@@ -14,10 +14,11 @@
 #include "src/adapters/http/upstream_call.hpp"
 #include "src/boundary/boundary.hpp"
 #include "src/boundary/key_api.hpp"
+#include "src/callers/callers.hpp"
+#include "src/callers/http_endpoints.hpp"
 #include "src/config/config.hpp"
 #include "src/config/route_table.hpp"
 #include "src/engine/engine.hpp"
-#include "src/gateway/callers.hpp"
 #include "src/gateway/request_log.hpp"
 #include "src/ports/reconciliation_store.hpp"
 
@@ -40,7 +41,7 @@ struct NodeServices : BoundaryState {
         pseudonym(std::move(name)),
         routes(settings),
         key_api(config::key_api_route(settings)),
-        callers(settings.caller) {}
+        callers(std::make_shared<callers::Callers>(settings.caller, lines)) {}
 
   const config::Config& config;
   GatewayMetrics& metrics;
@@ -48,7 +49,8 @@ struct NodeServices : BoundaryState {
   const std::string pseudonym;  // in Via: tells our own requests when they come back
   const config::Routes routes;
   const config::Route key_api;  // of the key API's calls: no request is forwarded by it
-  const Callers callers;
+  // A request is begun and ended with the same one.
+  const std::shared_ptr<callers::Callers> callers;
   std::shared_ptr<Orphans> orphans;        // of all threads: whichever sweeps must know
   observe::Recorder* recorder = nullptr;   // where some route is observed
   ReconciliationStore* cases = nullptr;    // where events of webhooks are kept
@@ -71,13 +73,16 @@ class Gateway final : public http::Handler {
         entropy_(entropy),
         boundary_(shared, {engine, store, clock, entropy, sleepers, shared.metrics, shared.log}),
         key_api_(shared, {engine, store, clock, entropy, sleepers, shared.metrics, shared.log},
-                 boundary_) {}
+                 boundary_),
+        endpoints_(guarded.deadlines(), clock) {}
 
   Task<void> handle(http::ClientRequest& request) override;
   Response refused(const http::Refusal& refusal) override;
   void failed(std::string_view why) override;
 
   Boundary& boundary() { return boundary_; }
+  // Lets go of connections that have been idle for long.
+  void prune() { endpoints_.prune(); }
 
  private:
   // One request on its way, and what will be said about it in the log.
@@ -100,13 +105,17 @@ class Gateway final : public http::Handler {
   std::optional<ProblemDetails> identify_call(ClientContext& context, const std::string& caller,
                                               std::string_view escaped_key);
 
-  Expected<std::string, ProblemDetails> caller_of(const ClientContext& context) const;
+  // Who it is from, if that can be said without asking anybody; else `ask_for_caller`.
+  std::optional<callers::Identified> known_caller(const ClientContext& context) const;
+  Task<callers::Identified> ask_for_caller(ClientContext& context);
   // Who sent it, for the connections to the upstream: by its credentials, or where it has none by
   // its address.
   [[nodiscard]] std::string sender_of(const ClientContext& context) const;
   // Once scope and key are known: whose they are where no caller was chosen.
   void note_credentials(ClientContext& context) const;
-  std::optional<ProblemDetails> identify(ClientContext& context);
+  std::optional<ProblemDetails> identify(ClientContext& context, const callers::Identified& caller);
+  // Is it too old for new work?
+  void check_age(ClientContext& context, const callers::KnownCaller& caller) const;
   Task<bool> read_body(ClientContext& context, std::optional<ProblemDetails> trouble);
   // The end of every request but those that only pass: lets go of what came, and answers.
   Task<void> deliver(ClientContext& context, Response response);
@@ -122,6 +131,7 @@ class Gateway final : public http::Handler {
   Entropy& entropy_;
   Boundary boundary_;
   KeyApi key_api_;
+  callers::HttpEndpoints endpoints_;
 };
 
 }  // namespace pawl::gateway

@@ -5,6 +5,8 @@
 
 #include "src/adapters/http/forwarding.hpp"
 #include "src/adapters/http/syntax.hpp"
+#include "src/callers/request_time.hpp"
+#include "src/callers/tokens.hpp"
 #include "src/config/scope_rule.hpp"
 #include "src/core/encoding.hpp"
 #include "src/core/sha256.hpp"
@@ -19,6 +21,12 @@ ProblemDetails details_of(const http::Refusal& refusal) {
   ProblemDetails details{refusal.problem, refusal.detail, refusal.status, std::nullopt};
   if (refusal.problem == Problem::overloaded) details.retry_after = overload_retry_after;
   return details;
+}
+
+// What is refused for what it lacks: it could be read all the same.
+bool is_unambiguous(Problem problem) {
+  return problem == Problem::key_missing || problem == Problem::unauthenticated ||
+         problem == Problem::forbidden || problem == Problem::auth_unavailable;
 }
 
 void append_values(std::string& out, const http::Fields& fields, std::string_view name) {
@@ -107,49 +115,72 @@ class UpstreamExecution final : public Execution {
 
 }  // namespace
 
-Expected<std::string, ProblemDetails> Gateway::caller_of(const ClientContext& context) const {
-  const http::RequestHead& head = context.request.head;
-  const Callers& callers = shared_.callers;
-  std::optional<std::string_view> credential;
-  if (!callers.header().empty()) {
-    if (http::is_doubtful(head, callers.header())) {
-      return Unexpected{
-          ProblemDetails{Problem::bad_request, "The caller's credential is ambiguous.", {}, {}}};
-    }
-    credential = http::find(head.fields, callers.header());
-  }
-  std::optional<std::string> caller = callers.caller_of(credential);
-  if (!caller) return Unexpected{ProblemDetails{Problem::unauthenticated, "", {}, {}}};
-  return std::move(*caller);
+std::optional<callers::Identified> Gateway::known_caller(const ClientContext& context) const {
+  const callers::ClientView client{context.request.head, context.request.client};
+  return context.callers->identify(client, clock_.now());
+}
+
+Task<callers::Identified> Gateway::ask_for_caller(ClientContext& context) {
+  const callers::ClientView client{context.request.head, context.request.client};
+  return context.callers->ask(client, endpoints_);
 }
 
 std::string Gateway::sender_of(const ClientContext& context) const {
   const http::Fields& fields = context.request.head.fields;
   std::string sent;
-  for (const std::string_view name : shared_.callers.credential_headers()) {
+  for (const std::string_view name : context.callers->credential_headers()) {
     append_values(sent, fields, name);
   }
-  if (!shared_.callers.header().empty()) append_values(sent, fields, shared_.callers.header());
+  for (const std::string_view name : context.callers->caller_headers()) {
+    append_values(sent, fields, name);
+  }
   if (sent.empty()) sent = context.request.client;
   return hex(sha256(sent));
 }
 
 void Gateway::note_credentials(ClientContext& context) const {
-  if (shared_.callers.chosen()) return;
+  if (context.callers->chosen()) return;
   std::string sent;
-  for (const std::string_view name : shared_.callers.credential_headers()) {
+  for (const std::string_view name : context.callers->credential_headers()) {
     append_values(sent, context.request.head.fields, name);
   }
   context.client = hex(sha256(sent));
-  context.credentials = credentials_of(context.client, context.scope, context.key);
+  context.credentials = callers::credentials_of(context.client, context.scope, context.key);
+}
+
+// By the store's clock, which is what keys expire by, and its latest time: what is left of an age
+// must not depend on how this machine's clock is set.
+void Gateway::check_age(ClientContext& context, const callers::KnownCaller& caller) const {
+  const config::RoutePolicy& policy = context.route.policy;
+  if (!policy.max_request_age) return;
+  constexpr std::string_view opening = "header:";
+  const bool by_header = policy.request_time.starts_with(opening);
+  const std::string where = by_header ? policy.request_time.substr(opening.size()) : "iat";
+  std::optional<Instant> made = caller.issued_at;
+  if (by_header) {
+    const http::RequestHead& head = context.request.head;
+    const std::optional<std::string_view> text =
+        http::is_doubtful(head, where) ? std::nullopt : http::find(head.fields, where);
+    made = text ? callers::parse_request_time(*text) : std::nullopt;
+  }
+  const StoreTime& time = engine_.time();
+  const Instant now = time.known() ? time.at_latest(clock_.now()) : callers::wall_time();
+  if (!made) {
+    context.stale = "The request does not say in " + where + " when it was made.";
+  } else if (now - *made > *policy.max_request_age) {
+    context.stale = "The request was made longer ago, by its " + where + ", than is accepted here.";
+  } else if (*made - now > *policy.max_request_age) {
+    context.stale = "The request is dated ahead, by its " + where + ", of what is accepted here.";
+  }
 }
 
 // Everything that can be said before the body is there.
-std::optional<ProblemDetails> Gateway::identify(ClientContext& context) {
+std::optional<ProblemDetails> Gateway::identify(ClientContext& context,
+                                                const callers::Identified& caller) {
   const http::Fields& fields = context.request.head.fields;
-  const Expected<std::string, ProblemDetails> caller = caller_of(context);
   if (!caller) return caller.error();
-  context.scope = config::scope_of(*caller, context.route);
+  context.scope = config::scope_of(caller->name, context.route);
+  check_age(context, *caller);
 
   const std::optional<std::string_view> line = http::find(fields, "Idempotency-Key");
   const std::array<std::string_view, 1> lines{line.value_or("")};
@@ -190,9 +221,7 @@ Task<bool> Gateway::read_body(ClientContext& context, std::optional<ProblemDetai
     request.stream().revive();
   }
   // Ambiguous messages end their connection; the others may go on if nothing is left unread.
-  if (trouble->problem != Problem::key_missing && trouble->problem != Problem::unauthenticated) {
-    request.close_after();
-  }
+  if (!is_unambiguous(trouble->problem)) request.close_after();
   context.trace.trouble = slug_of(trouble->problem);
   const Response response = boundary_.problem(context, std::move(*trouble));
   context.line.status = response.status;
@@ -202,7 +231,9 @@ Task<bool> Gateway::read_body(ClientContext& context, std::optional<ProblemDetai
 }
 
 Task<void> Gateway::guard(ClientContext& context) {
-  std::optional<ProblemDetails> trouble = identify(context);
+  std::optional<callers::Identified> caller = known_caller(context);
+  if (!caller) caller = co_await ask_for_caller(context);
+  std::optional<ProblemDetails> trouble = identify(context, *caller);
   if (!co_await read_body(context, std::move(trouble))) co_return;
   context.name_host(shared_.config.hosts);
   const config::RoutePolicy& policy = context.route.policy;

@@ -81,17 +81,19 @@ Task<void> Gateway::answer_key_call(ClientContext& context) {
   const KeyCallPath path = *key_call_in(context.request.head.method, context.request.head.path);
   const std::optional<KeyVerb> verb = from_text<KeyVerb>(path.verb);
   context.line.path = verb ? path_of(*verb) : keys_path;
-  const Expected<std::string, ProblemDetails> caller = caller_of(context);
+  const bool offered = !shared_.config.key_api.callers.empty();
+  std::optional<callers::Identified> caller = known_caller(context);
+  if (!caller && offered) caller = co_await ask_for_caller(context);
   std::optional<Response> refusal;
-  if (shared_.config.key_api.callers.empty()) {
+  if (!offered) {
     refusal = refuse_caller({});
-  } else if (!caller) {
-    refusal = boundary_.problem(context, caller.error());
+  } else if (!*caller) {
+    refusal = boundary_.problem(context, caller->error());
   } else if (!verb) {
     refusal = plain_problem(404, "Not Found",
                             "Below a key there are reserve, advance, complete, release and renew.");
   } else {
-    refusal = refuse_caller(*caller);
+    refusal = refuse_caller((*caller)->name);
   }
   if (refusal) {
     name_answer(context, *refusal);
@@ -99,7 +101,7 @@ Task<void> Gateway::answer_key_call(ClientContext& context) {
     co_await context.request.answer(*refusal);
     co_return;
   }
-  std::optional<ProblemDetails> trouble = identify_call(context, *caller, path.key);
+  std::optional<ProblemDetails> trouble = identify_call(context, (*caller)->name, path.key);
   if (!co_await read_body(context, std::move(trouble))) co_return;
   KeyAnswer answer = co_await key_api_.call(context, *verb);
   name_answer(context, answer.response);

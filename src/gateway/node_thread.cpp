@@ -98,6 +98,7 @@ Task<void> NodeThread::maintain() {
   pool.prune();
   others.prune();
   sources.prune();
+  gateway.prune();
   if (destinations) destinations->prune();
   co_await maintenance.look_after();
 }

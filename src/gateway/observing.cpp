@@ -97,7 +97,9 @@ Task<void> Gateway::observe(ClientContext& context) {
                     context.route.policy.upstream_connect_timeout};
   observed.owner = entropy_.new_owner();
   const bool has_key = http::find(head.fields, "Idempotency-Key").has_value();
-  const std::optional<ProblemDetails> trouble = identify(context);
+  std::optional<callers::Identified> caller = known_caller(context);
+  if (!caller) caller = co_await ask_for_caller(context);
+  const std::optional<ProblemDetails> trouble = identify(context, *caller);
   if (trouble) observed.certain = observe::predicted_for(trouble->problem);
   const bool needs_none = context.policy.key == KeyRequirement::optional && !has_key;
   if (needs_none) observed.certain = PredictedDecision::unguarded;

@@ -72,13 +72,15 @@ Response Gateway::no_such_key(const Key& key) const {
 
 Task<Response> Gateway::key_state(ClientContext& context, std::string_view escaped_key) {
   const http::RequestHead& head = context.request.head;
-  const Expected<std::string, ProblemDetails> caller = caller_of(context);
-  if (!caller) co_return boundary_.problem(context, caller.error());
+  std::optional<callers::Identified> known = known_caller(context);
+  if (!known) known = co_await ask_for_caller(context);
+  if (!*known) co_return boundary_.problem(context, known->error());
+  const std::string& caller = (*known)->name;
   const std::optional<std::string> route_name = query_value(head.query, "route");
   const config::Route* route = &shared_.routes.fallback();
   if (route_name) route = shared_.routes.named(*route_name);
   if (route == nullptr) co_return plain_problem(404, "No such route");
-  Scope scope = config::scope_of(*caller, *route);
+  Scope scope = config::scope_of(caller, *route);
   std::optional<double> per_second = shared_.routes.lookups_per_second(*route);
   const std::optional<std::string> api = query_value(head.query, "api");
   if (api && *api != "true") {
@@ -86,8 +88,8 @@ Task<Response> Gateway::key_state(ClientContext& context, std::string_view escap
     co_return boundary_.problem(context, std::move(wrong));
   }
   if (api) {
-    if (std::optional<Response> refusal = refuse_caller(*caller)) co_return std::move(*refusal);
-    scope = key_api_scope(*caller);
+    if (std::optional<Response> refusal = refuse_caller(caller)) co_return std::move(*refusal);
+    scope = key_api_scope(caller);
     per_second = shared_.key_api.policy.lookups_per_second;
   }
   const Key key{unescaped(escaped_key)};

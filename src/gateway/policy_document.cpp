@@ -79,6 +79,10 @@ std::string route_rules(const config::Route& route) {
                                       .raw("include", pointers(policy.fingerprint.include))
                                       .raw("exclude", pointers(policy.fingerprint.exclude))
                                       .done();
+  if (policy.max_request_age) {
+    out.number("max_request_age_seconds", seconds(*policy.max_request_age))
+        .text("request_time", policy.request_time);
+  }
   return out.raw("methods", R"(["POST","PATCH"])")
       .raw("key_rules", key_rules(policy.key_rules))
       .text("key_scope", to_text(policy.key_scope))

@@ -104,7 +104,9 @@ PredictedDecision predicted_for(Problem refusal) {
   if (refusal == Problem::key_invalid) return PredictedDecision::key_invalid;
   if (refusal == Problem::body_invalid) return PredictedDecision::body_invalid;
   if (refusal == Problem::body_too_large) return PredictedDecision::body_too_large;
-  if (refusal == Problem::unauthenticated) return PredictedDecision::unauthenticated;
+  const bool unknown_caller = refusal == Problem::unauthenticated ||
+                              refusal == Problem::forbidden || refusal == Problem::auth_unavailable;
+  if (unknown_caller) return PredictedDecision::unauthenticated;
   return PredictedDecision::bad_request;
 }
 

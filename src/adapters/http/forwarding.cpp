@@ -132,6 +132,7 @@ void append_request(std::string& out, const RequestHead& head, const ForwardOpti
     if (is_hop_by_hop(field.name, head.connection) || is_rewritten(field.name)) continue;
     if (!options.names_key && same_word(field.name, "Idempotency-Key")) continue;
     if (is_override(field.name)) continue;
+    if (!options.forbidden.empty() && may_be_taken_for(field.name, options.forbidden)) continue;
     if (same_word(field.name, "X-Forwarded-Proto")) has_proto = true;
     if (bounded_hops && same_word(field.name, "Max-Forwards")) {
       const std::optional<std::uint64_t> hops = read_decimal(field.value);

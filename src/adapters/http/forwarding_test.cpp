@@ -105,6 +105,17 @@ TEST(Forwarding, DropsWhatStandsForAnotherMethodOrPath) {  // H11
   EXPECT_THAT(out, Not(HasSubstr("/v1")));
 }
 
+TEST(Forwarding, DropsWhatThisClientMayNotSay) {
+  const std::string fields = "x-tenant: a\r\nX_Tenant: b\r\nX-Tenants: c\r\n";
+  ForwardOptions options = as_us();
+  EXPECT_THAT(forwarded(with_fields(fields)), HasSubstr("x-tenant: a\r\nX_Tenant: b\r\n"));
+  options.forbidden = "X-Tenant";
+  const std::string out = forwarded(with_fields(fields), options);
+  EXPECT_THAT(out, Not(HasSubstr(": a\r\n")));
+  EXPECT_THAT(out, Not(HasSubstr(": b\r\n")));
+  EXPECT_THAT(out, HasSubstr("X-Tenants: c\r\n"));
+}
+
 TEST(Forwarding, GivesADerivedKeyInPlaceOfTheClients) {
   const Headers extra{{"Idempotency-Key", "derived"}};
   ForwardOptions options = as_us();

@@ -63,6 +63,9 @@ struct Refusal {
   std::optional<int> status;  // where it is not the problem's usual one
 };
 
+// The same name, also to a server that reads '_' as '-'.
+bool may_be_taken_for(std::string_view name, std::string_view other);
+
 // True where the upstream may see another value of that field than the first one, or none: it is
 // there twice, under a name that some take for it ('_' for '-'), or Connection lists it.
 bool is_doubtful(const RequestHead& head, std::string_view name);

@@ -26,6 +26,7 @@ struct PassOptions {
   std::string_view pseudonym;
   std::string_view request_id;  // told to the upstream; empty: none
   std::string_view sender;      // as CallOptions::sender
+  std::string_view forbidden;   // as ForwardOptions::forbidden
   PassWatch* watch = nullptr;
 };
 

@@ -172,11 +172,14 @@ std::optional<Refusal> read_expectation(RequestHead& head) {
 
 }  // namespace
 
-bool is_doubtful(const RequestHead& head, std::string_view name) {
+bool may_be_taken_for(std::string_view name, std::string_view other) {
   const auto dashed = [](char c) { return is_odd(c) ? '-' : lower(c); };
-  const auto count = std::ranges::count_if(head.fields, [&](const Field& field) {
-    return std::ranges::equal(field.name, name, {}, dashed, dashed);
-  });
+  return std::ranges::equal(name, other, {}, dashed, dashed);
+}
+
+bool is_doubtful(const RequestHead& head, std::string_view name) {
+  const auto count = std::ranges::count_if(
+      head.fields, [&](const Field& field) { return may_be_taken_for(field.name, name); });
   const auto is_it = [&](const std::string& listed) { return same_word(listed, name); };
   const bool exact = find(head.fields, name).has_value();
   return count > 1 || (count == 1 && !exact) || std::ranges::any_of(head.connection, is_it);

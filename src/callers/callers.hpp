@@ -1,20 +1,24 @@
 // Who is asking: the scope of a request, from its credentials and never from its body.
 #pragma once
 
-#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "pawl/types/key.hpp"
+#include "src/callers/caller_rule.hpp"
 #include "src/config/config.hpp"
+#include "src/ports/log.hpp"
 
-namespace pawl::gateway {
+namespace pawl::callers {
 
+// Shared by all threads. It is whole when constructed, with the keys and answers that it remembers,
+// so that another may take its place between two requests.
 class Callers {
  public:
-  explicit Callers(const config::Caller& config);
+  Callers(const config::Caller& config, Log& log);
 
   // False: [caller] does not say how callers are told apart. All are one scope then, and a key
   // belongs to the credentials that used it first.
@@ -24,24 +28,29 @@ class Callers {
   [[nodiscard]] const std::vector<std::string>& credential_headers() const {
     return credential_headers_;
   }
+  // Besides those: what the chosen way goes by.
+  [[nodiscard]] const std::vector<std::string>& caller_headers() const { return caller_headers_; }
 
-  // The header whose value `caller_of` wants; empty: none.
-  [[nodiscard]] const std::string& header() const { return header_; }
-
-  // The caller's name, or nothing: not known. `credential`: that header's value, if it was sent.
-  [[nodiscard]] std::optional<std::string> caller_of(
-      std::optional<std::string_view> credential) const;
+  // As in CallerRule.
+  std::optional<Identified> identify(const ClientView& client, BootTime now) {
+    return rule_->identify(client, now);
+  }
+  Task<Identified> ask(ClientView client, Endpoints& endpoints) {
+    return rule_->ask(client, endpoints);
+  }
+  [[nodiscard]] std::string_view forbidden_header(std::string_view address) const {
+    return rule_->forbidden_header(address);
+  }
 
  private:
   bool chosen_;
-  config::CallerFrom from_;
   std::vector<std::string> credential_headers_;
-  std::string header_;
-  std::map<std::string, std::string, std::less<>> scope_by_hash_;
+  std::unique_ptr<CallerRule> rule_;
+  std::vector<std::string> caller_headers_;
 };
 
 // The digest that a record keeps of a client's credentials: of no use with another key, nor to find
 // one client's records by.
 std::string credentials_of(std::string_view client, const Scope& scope, const Key& key);
 
-}  // namespace pawl::gateway
+}  // namespace pawl::callers
