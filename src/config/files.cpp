@@ -52,6 +52,7 @@ Named named(const Destination& destination, std::size_t index) {
           "[[destination]] \"" + destination.name + "\""};
 }
 
+const Named encryption_keys{"encryption.keys_file", "[encryption] keys_file"};
 const Named admin_token{"admin.token_file", "[admin] token_file"};
 
 // A folder that is not there, a database that anybody may write.
@@ -159,6 +160,15 @@ void load_secret(const std::string& where, const std::string& setting, const std
   into = std::move(*secret);
 }
 
+Expected<KeyRing, std::string> read_key_ring(const std::string& where) {
+  const Expected<std::string, std::string> text = read_secret(where);
+  if (!text) return Unexpected{text.error()};
+  if (const std::string loose = unsafe_secret(secret_path(where)); !loose.empty()) {
+    return Unexpected{loose};
+  }
+  return parse_key_ring(*text);
+}
+
 Troubles load_secrets(Config& config) {
   Troubles troubles;
   FingerprintSecrets secrets;
@@ -182,6 +192,13 @@ Troubles load_secrets(Config& config) {
     load_secret(config.admin.token_file, admin_token.path, admin_token.words, config.admin.token,
                 troubles);
   }
+  if (!config.encryption.keys_file.empty()) {
+    Expected<KeyRing, std::string> keys = read_key_ring(config.encryption.keys_file);
+    if (keys) config.encryption.keys = std::move(*keys);
+    if (!keys) {
+      troubles.push_back(trouble_in(config.encryption.keys_file, keys.error(), encryption_keys));
+    }
+  }
   return troubles;
 }
 
@@ -198,6 +215,7 @@ Troubles check_files(const Config& config) {
   scratch.destinations = config.destinations;
   scratch.sources = config.sources;
   scratch.admin = config.admin;
+  scratch.encryption = config.encryption;
   for (Diagnostic& trouble : load_secrets(scratch)) troubles.push_back(std::move(trouble));
   return troubles;
 }
