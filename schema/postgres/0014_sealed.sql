@@ -211,9 +211,9 @@ BEGIN
     IF FOUND THEN RETURN there.id; END IF;
     SELECT * INTO there FROM pawl.outbox o WHERE o.scope_id = enqueue.scope AND o.derived_key = derived;
   END IF;
-  IF there.path IS DISTINCT FROM enqueue.path OR CASE WHEN there.sealed_digest = '' THEN there.body <> coalesce(enqueue.body, '')
+  IF there.path IS DISTINCT FROM enqueue.path OR (CASE WHEN there.sealed_digest = '' THEN there.body <> coalesce(enqueue.body, '')
              ELSE there.sealed_digest <>
-                  encode(sha256(convert_to(there.id::text, 'UTF8') || coalesce(enqueue.body, '')), 'hex') END THEN
+                  encode(sha256(convert_to(there.id::text, 'UTF8') || coalesce(enqueue.body, '')), 'hex') END) THEN
     RAISE EXCEPTION 'pawl.enqueue: another message was already promised to % under this key and step', destination
       USING ERRCODE = 'PW002',
             DETAIL = format('Row %s has another path or body.', there.id),

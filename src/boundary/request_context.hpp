@@ -9,6 +9,7 @@
 
 #include "pawl/types/fingerprint.hpp"
 #include "pawl/types/record.hpp"
+#include "src/boundary/limits.hpp"
 #include "src/boundary/replay_cache.hpp"
 #include "src/core/boundary_policy.hpp"
 #include "src/core/decision.hpp"
@@ -69,6 +70,7 @@ class RequestContext {
   std::optional<Duration> lease_left;   // where it is in flight
   std::optional<Problem> refused_as;    // a problem of ours was the answer
   bool is_near_duplicate = false;       // of a request under another key
+  std::optional<LimitStanding> limit;   // how its scope stands, where the route has limits
   RequestTrace trace;
   std::string id;          // of this request alone; empty: none was needed yet
   std::string request_id;  // of the answer: the execution that produced it, or `id`

@@ -15,6 +15,7 @@
 #include "src/adapters/sql/data_key_store.hpp"
 #include "src/adapters/sql/key_directory.hpp"
 #include "src/adapters/sql/ledger_store.hpp"
+#include "src/adapters/sql/node_registry.hpp"
 #include "src/adapters/sql/observation_store.hpp"
 #include "src/adapters/sql/outbox_store.hpp"
 #include "src/adapters/sql/reconciliation_store.hpp"
@@ -51,6 +52,7 @@ OpenStore with_ports(const std::shared_ptr<sql::SessionThread>& thread,
   opened.ledger = std::make_unique<sealed::SealedLedgerStore>(
       std::make_unique<sql::SqlLedgerStore>(thread), keys);
   opened.upkeep = std::make_unique<sql::SqlUpkeep>(thread);
+  opened.nodes = std::make_unique<sql::SqlNodeRegistry>(thread);
   return opened;
 }
 

@@ -15,6 +15,7 @@
 #include "src/ports/key_directory.hpp"
 #include "src/ports/ledger_store.hpp"
 #include "src/ports/ledger_workspace.hpp"
+#include "src/ports/node_registry.hpp"
 #include "src/ports/notifications.hpp"
 #include "src/ports/observation_store.hpp"
 #include "src/ports/outbox_store.hpp"
@@ -52,6 +53,7 @@ struct OpenStore {
   std::unique_ptr<KeyDirectory> directory;
   std::unique_ptr<LedgerStore> ledger;
   std::unique_ptr<Upkeep> upkeep;
+  std::unique_ptr<NodeRegistry> nodes;
   std::shared_ptr<DataKeyStore> data_keys;
   // A service's transactions in this store, with what they complete sealed as the store's own.
   std::function<std::unique_ptr<TransactionSource>(std::unique_ptr<TransactionSource>)> sealing;
