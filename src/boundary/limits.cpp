@@ -7,8 +7,6 @@
 namespace pawl {
 namespace {
 
-using namespace std::chrono_literals;
-
 constexpr std::size_t scopes_max = 100'000;
 constexpr double evidence_per_second = 1;
 constexpr double evidence_at_once = 10;
@@ -24,7 +22,9 @@ std::uint64_t whole(double number) {
   return static_cast<std::uint64_t>(std::min(number, 999'999'999'999.0));
 }
 
-std::uint64_t whole_seconds(Duration time) { return whole(std::ceil(time / 1.0s)); }
+std::uint64_t whole_seconds(Duration time) {
+  return whole(std::ceil(std::chrono::duration<double>(time).count()));
+}
 
 LimitStanding standing_of_active(std::size_t active_keys, std::int64_t active) {
   const std::uint64_t used = active < 0 ? 0 : static_cast<std::uint64_t>(active);
