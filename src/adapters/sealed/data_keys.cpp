@@ -33,11 +33,10 @@ DataKeys::SharedKnown DataKeys::remembered(const Scope& scope) const {
 }
 
 void DataKeys::hear(std::int64_t purge_epoch) {
-  const std::int64_t before = epoch_.load(std::memory_order_relaxed);
-  if (before == purge_epoch) return;
+  if (epoch_.load(std::memory_order_relaxed) == purge_epoch) return;
   const std::lock_guard lock(mutex_);
   epoch_ = purge_epoch;
-  if (before != 0) scopes_.clear();
+  scopes_.clear();
 }
 
 Task<StoreResult<DataKeys::SharedKnown>> DataKeys::read(Scope scope) {

@@ -66,7 +66,7 @@ class DataKeys {
 
   const std::shared_ptr<DataKeyStore> store_;
   const KeyRing ring_;
-  std::atomic<std::int64_t> epoch_ = 0;
+  std::atomic<std::int64_t> epoch_ = -1;  // none was heard yet: stores begin at 0 or 1
   mutable std::mutex mutex_;
   std::unordered_map<std::string, SharedKnown> scopes_;  // under mutex_
 };

@@ -68,11 +68,11 @@ TEST_F(DataKeysTest, WithoutItsKeyAScopeNeitherSealsNorOpensAndNoOtherIsMade) {
 
 TEST_F(DataKeysTest, AForgottenScopeSealsWithANewKeyAndTheOldOneIsGone) {
   const auto here = node({old_key});
-  here->hear(1);
+  here->hear(0);
   const SharedKey before = sealing(*here);
   forget("caller:a");
   EXPECT_NE(here->at_hand(Scope{"caller:a"}), nullptr) << "not told yet";
-  here->hear(2);
+  here->hear(1);
   EXPECT_EQ(here->at_hand(Scope{"caller:a"}), nullptr);
   EXPECT_EQ(*run(here->to_open(Scope{"caller:a"}, 1)), nullptr);
   const SharedKey after = sealing(*here);
