@@ -205,6 +205,32 @@ TEST_P(SealedPorts, ForgettingAScopeRaisesThePurgeEpochAndIsAudited) {
   EXPECT_EQ(told->front().entry.reason, "asked to");
 }
 
+TEST_P(SealedPorts, TheSqlFunctionsRecogniseASealedMessageAndReplayNoSealedAnswer) {
+  if (GetParam() != Kind::postgres) GTEST_SKIP() << "SQLite has no functions";
+  const auto query = [&](const std::string& sql) { return server().query(sql, database_); };
+  const std::string fence =
+      query("SELECT fence FROM pawl.reserve('caller:a', 'key-1', '1.-.f', 'owner')");
+  const auto enqueue = [&](const std::string& text) {
+    return query("SELECT pawl.enqueue('caller:a', 'key-1', " + fence + ", 'bank', '" + text + "')");
+  };
+  const std::string id = enqueue("secret");
+  EXPECT_EQ(run_here(outbox(ring)->claim(a_claim("owner-1")))->rows.front().body, "secret");
+  EXPECT_NE(query("SELECT sealed_digest FROM pawl.outbox"), "");
+  EXPECT_EQ(enqueue("secret"), id);
+  EXPECT_THROW(enqueue("another"), std::exception);
+  query("SELECT pawl.complete('caller:a', 'key-1', " + fence + ", 201, '{}', 'secret')");
+  sealed::SealedStore sealing(std::move(store_), keys_of(ring));
+  const Record found = **run_here(sealing.find(Scope{"caller:a"}, Key{"key-1"}));
+  EXPECT_FALSE(run_here(sealing.insert_or_read_one(found))->current == nullptr);
+  EXPECT_EQ(query("SELECT response_schema_version FROM pawl.keys"), "101");
+  EXPECT_THROW(query("SELECT pawl.reserve('caller:a', 'key-1', '1.-.f', 'other')"), std::exception);
+  EXPECT_EQ(query("SELECT response_code FROM pawl.lookup('caller:a', 'key-1')"
+                  " WHERE response_body IS NULL AND response_headers IS NULL"),
+            "201");
+  EXPECT_EQ(query("SELECT decision FROM pawl.reserve('caller:a', 'key-1', '1.-.g', 'other')"),
+            "misuse");
+}
+
 INSTANTIATE_TEST_SUITE_P(Both, SealedPorts, ::testing::Values(Kind::sqlite, Kind::postgres),
                          testing::kind_name);
 
