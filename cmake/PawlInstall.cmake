@@ -7,7 +7,7 @@ find_package(SQLite3 REQUIRED)
 find_package(PostgreSQL REQUIRED)
 
 # The same objects that the program is linked from; Boost is inside and not part of the interface.
-set(parts pawl_core pawl_ports pawl_engine pawl_boundary pawl_workers pawl_os pawl_http pawl_resume pawl_sql pawl_reconcile pawl_sqlite pawl_postgres pawl_node pawl_service
+set(parts pawl_core pawl_ports pawl_engine pawl_boundary pawl_workers pawl_os pawl_http pawl_resume pawl_sealed pawl_sql pawl_reconcile pawl_sqlite pawl_postgres pawl_node pawl_service
   pawl_boost pawl_boost_ssl)
 set(objects)
 foreach(part ${parts})

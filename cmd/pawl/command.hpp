@@ -24,5 +24,8 @@ void add_keys(Command& app, int& exit_code);
 void add_reconcile(Command& app, int& exit_code);
 void add_explain(Command& app, int& exit_code);
 void add_store(Command& app, int& exit_code);
+void add_scopes(Command& app, int& exit_code);
+// Of `pawl keys`.
+void add_rewrap(Command& keys, int& exit_code);
 
 }  // namespace pawl::cmd

@@ -18,6 +18,7 @@ constexpr const char* self = "pawl keys";
 
 struct Options {
   std::string store;
+  std::string keys_file;
   std::string key;
   std::string scope;
   std::string reason;
@@ -51,7 +52,7 @@ OrderedBy author_of(const Options& options) {
 int list(const Options& options) {
   const OrRefusal<Listed> which = list_named(options.status, options.dead);
   if (!which) return failed(self, which.error());
-  const auto store = open_given(options.store);
+  const auto store = open_given(options.store, options.keys_file);
   if (!store) return failed(self, store.error());
   const OrRefusal<KeyList> list = run_here(list_keys((*store)->keys(), *which, options.limit));
   if (!list) return failed(self, list.error());
@@ -76,7 +77,7 @@ int show(const Options& options) {
   const KeyQuestion question{options.key,        options.scope, options.hash,
                              options.request_id, options.scan,  options.store};
   if (const auto wrong = check_question(question)) return failed(self, *wrong);
-  const auto store = open_given(options.store);
+  const auto store = open_given(options.store, options.keys_file);
   if (!store) return failed(self, store.error());
   const OrRefusal<Explanation> explanation = run_here(explain_key((*store)->keys(), question));
   if (!explanation) return failed(self, explanation.error());
@@ -106,7 +107,7 @@ int resolve(const Options& options) {
     }
     order.body = std::move(*body);
   }
-  const auto store = open_given(options.store);
+  const auto store = open_given(options.store, options.keys_file);
   if (!store) return failed(self, store.error());
   const OrRefusal<ResolvedKey> resolved =
       run_here(resolve_key((*store)->keys(), *(*store)->engine, std::move(order)));
@@ -124,7 +125,7 @@ int release(Options options) {
 
 int purge(const Options& options) {
   if (const auto wrong = check_reason(options.reason)) return failed(self, *wrong);
-  const auto store = open_given(options.store);
+  const auto store = open_given(options.store, options.keys_file);
   if (!store) return failed(self, store.error());
   const PurgeOrder order{name_in(options), options.forget_answer, author_of(options)};
   const OrRefusal<Done> purged = run_here(purge_key((*store)->keys(), order));
@@ -137,7 +138,7 @@ int purge(const Options& options) {
 
 int handle(const Options& options, DeadLetterAction action) {
   if (const auto wrong = check_reason(options.reason)) return failed(self, *wrong);
-  const auto store = open_given(options.store);
+  const auto store = open_given(options.store, options.keys_file);
   if (!store) return failed(self, store.error());
   const DeadLetterOrder order{name_in(options), action, author_of(options)};
   const OrRefusal<Status> became = run_here(handle_dead_letter((*store)->keys(), order));
@@ -148,7 +149,7 @@ int handle(const Options& options, DeadLetterAction action) {
 
 int ask(const Options& options) {
   if (const auto wrong = check_reason(options.reason)) return failed(self, *wrong);
-  const auto store = open_given(options.store);
+  const auto store = open_given(options.store, options.keys_file);
   if (!store) return failed(self, store.error());
   const ReopenOrder order{name_in(options), author_of(options)};
   const OrRefusal<Done> reopened = run_here(reopen_key((*store)->keys(), order));
@@ -162,6 +163,7 @@ Command* add(Command& parent, const char* name, const char* what,
   Command* command = parent.add_subcommand(name, what);
   command->add_option("--store", options->store, "postgres://..., key=value pairs, or sqlite:PATH")
       ->required();
+  command->add_option("--keys-file", options->keys_file, keys_file_words);
   return command;
 }
 
@@ -278,6 +280,8 @@ void add_keys(Command& app, int& exit_code) {
                     "Of a completed key too: a retry executes it again");
   add_reason(purging, purged);
   purging->callback([purged, &exit_code] { exit_code = purge(*purged); });
+
+  add_rewrap(*command, exit_code);
 }
 
 void add_explain(Command& app, int& exit_code) { add_show(app, "explain", exit_code); }

@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
   pawl::cmd::add_fingerprint(app, exit_code);
   pawl::cmd::add_migrate(app, exit_code);
   pawl::cmd::add_store(app, exit_code);
+  pawl::cmd::add_scopes(app, exit_code);
   if (const std::optional<int> ended = line.parse(argc, argv)) return *ended;
   return exit_code;
 }

@@ -34,10 +34,17 @@ struct OperatorStore {
 
 // Never makes a store, and never changes its schema: a node of an older version may be running on
 // it, and would stop.
-Expected<std::unique_ptr<OperatorStore>, std::string> open_for_operator(const std::string& url);
+Expected<std::unique_ptr<OperatorStore>, std::string> open_for_operator(
+    const std::string& url, const KeyRing& encryption = {});
 
-// The same of what --store says, which may have {env:NAME} and {file:PATH} in it.
-Expected<std::unique_ptr<OperatorStore>, std::string> open_given(const std::string& store);
+// The same of what --store says, which may have {env:NAME} and {file:PATH} in it, with the keys of
+// --keys-file; empty: none.
+Expected<std::unique_ptr<OperatorStore>, std::string> open_given(const std::string& store,
+                                                                 const std::string& keys_file = "");
+
+// What a command that meets bodies says about its --keys-file.
+inline constexpr const char* keys_file_words =
+    "[encryption] keys_file of the nodes, where bodies are sealed";
 
 // Says on stderr why it was refused, in the name of `command`; the exit code.
 int failed(const char* command, const std::string& sentence, int code = exit_failed);

@@ -15,6 +15,7 @@ namespace {
 
 struct Options {
   std::string store;
+  std::string keys_file;
   bool json = false;
   std::optional<std::string> status;
   std::optional<std::string> destination;
@@ -38,7 +39,7 @@ int list(const Options& options) {
   query.destination = options.destination;
   query.discarded = options.discarded;
   query.rows_max = options.limit;
-  const auto store = open_given(options.store);
+  const auto store = open_given(options.store, options.keys_file);
   if (!store) return failed(self, store.error());
   const OpenStore& open = (*store)->open;
   const OrRefusal<OutboxListing> listing = run_here(list_outbox(*open.store, *open.outbox, query));
@@ -56,7 +57,7 @@ int print(const OrRefusal<OutboxMessage>& message, bool json) {
 }
 
 int show(const Options& options) {
-  const auto store = open_given(options.store);
+  const auto store = open_given(options.store, options.keys_file);
   if (!store) return failed(self, store.error());
   const OpenStore& open = (*store)->open;
   return print(run_here(show_outbox(*open.store, *open.outbox, options.id)), options.json);
@@ -64,7 +65,7 @@ int show(const Options& options) {
 
 int change(const Options& options) {
   if (const auto wrong = check_outbox_reason(options.reason)) return failed(self, *wrong);
-  const auto store = open_given(options.store);
+  const auto store = open_given(options.store, options.keys_file);
   if (!store) return failed(self, store.error());
   const OutboxChange change{
       options.id,
@@ -78,6 +79,7 @@ int change(const Options& options) {
 void add_common(Command& command, Options& options) {
   command.add_option("--store", options.store, "postgres://..., key=value pairs, or sqlite:PATH")
       ->required();
+  command.add_option("--keys-file", options.keys_file, keys_file_words);
   command.add_flag("--json", options.json, "Print one JSON object");
 }
 

@@ -168,6 +168,7 @@ int run(const Options& options) {
   }
   OpenStoreOptions opening;
   opening.allow_lossy_store = true;
+  opening.encryption = config.encryption.keys;
   const Expected<OpenStore, std::string> store = open_store(config.store, opening);
   if (!store) return failed("store: " + store.error());
   auto workspace = open_ledger_workspace(options.resume);

@@ -34,6 +34,7 @@ int run(const Options& options) {
   opening.allow_lossy_store = config.allow_lossy_store;
   opening.when_old = OpenStoreOptions::WhenOld::migrate;
   opening.create = true;
+  opening.encryption = config.encryption.keys;
   Expected<OpenStore, std::string> store = open_store(config.store, opening);
   if (!store) {
     std::cerr << "pawl serve: store: " << store.error() << '\n';
@@ -56,6 +57,7 @@ int run(const Options& options) {
   }
   announce(node.log(), *read, state, {node.public_url(), node.admin_url()});
   if (!cut_down.empty()) node.log().say("warning", cut_down);
+  for (const std::string& warning : state.sealed) node.log().say("warning", warning);
   std::cout << "listening on " << node.public_url() << '\n'
             << "admin on " << node.admin_url() << '\n'
             << std::flush;

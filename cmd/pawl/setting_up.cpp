@@ -34,6 +34,20 @@ Task<StoreState> read_state(Upkeep& upkeep) {
   co_return state;
 }
 
+// What this node will answer with 503: better said at start than found out by a caller.
+Task<std::vector<std::string>> find_unopenable(DataKeyStore& store, const KeyRing& keys) {
+  std::vector<std::string> warnings;
+  const StoreResult<DataKeyStore::Counts> counts = co_await store.counts();
+  if (!counts) co_return warnings;
+  for (const auto& [kek, scopes] : *counts) {
+    if (keys.find(kek) != nullptr) continue;
+    warnings.push_back(std::to_string(scopes) + " data keys are wrapped by the key \"" + kek +
+                       "\", which is not in [encryption] keys_file: requests of their scopes are "
+                       "answered 503 until it is, and nothing of them is executed");
+  }
+  co_return warnings;
+}
+
 std::string callers_in_words(const config::Caller& caller) {
   return caller.from ? std::string(to_text(*caller.from)) : "not chosen";
 }
@@ -54,6 +68,7 @@ Expected<config::Read, config::Troubles> read_settings(const std::optional<std::
 
 StoreState state_of(const config::Config& config, OpenStore& store) {
   StoreState state = run_here(read_state(*store.upkeep));
+  state.sealed = run_here(find_unopenable(*store.data_keys, config.encryption.keys));
   const std::optional<std::string> file = sqlite_path(config.store);
   if (!file) {
     state.name = config::mask_passwords(config.store);

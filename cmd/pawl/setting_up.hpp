@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "src/config/serving.hpp"
 #include "src/gateway/request_log.hpp"
@@ -21,7 +22,8 @@ struct StoreState {
   std::string name;   // "sqlite:/var/lib/pawl/pawl.db"; no password
   std::string holds;  // "new", "12 keys", "about 3400000 keys"
   bool is_new = false;
-  bool is_relative = false;  // another store in another folder
+  bool is_relative = false;         // another store in another folder
+  std::vector<std::string> sealed;  // warnings: what is sealed with keys that are not here
 };
 // Of a store that is open. Ask before anything is recorded in it.
 StoreState state_of(const config::Config& config, OpenStore& store);

@@ -29,6 +29,7 @@ int run(const Options& options) {
   opening.allow_lossy_store = read->config.allow_lossy_store;
   opening.when_old = OpenStoreOptions::WhenOld::migrate;
   opening.create = true;
+  opening.encryption = read->config.encryption.keys;
   Expected<OpenStore, std::string> store = open_store(read->config.store, opening);
   if (!store) {
     std::cerr << "pawl worker: store: " << store.error() << '\n';
@@ -42,6 +43,7 @@ int run(const Options& options) {
     return exit_failed;
   }
   announce(node.log(), *read, state, {"", node.admin_url()});
+  for (const std::string& warning : state.sealed) node.log().say("warning", warning);
   std::cout << "admin on " << node.admin_url() << '\n' << std::flush;
   if (!node.serve()) std::_Exit(exit_failed);
   return exit_ok;

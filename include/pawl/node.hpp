@@ -35,6 +35,9 @@ struct NodeOptions {
   // PostgreSQL: how long one statement of a phase, or its commit, may take. A server that has said
   // nothing a little later has its connection closed; what was being committed is in doubt.
   std::chrono::milliseconds statement_timeout = std::chrono::seconds(60);
+  // Seal bodies in the store with the keys of this file; empty: they are stored in clear. See
+  // docs/data-protection.md. Several processes on one store have the same keys.
+  std::string encryption_keys_file = {};
   // Sweep and reap in the background. Off where a `pawl worker` or `pawl serve` does it.
   bool passes = true;
   Duration sweep_interval = std::chrono::seconds(10);

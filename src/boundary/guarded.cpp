@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration limit_retry_after = 1s;
+constexpr Duration refused_retry_after = 1s;
 // A scope may have more open than its limit, which was higher once: how many more is not important.
 constexpr std::size_t counted_above = 1000;
 // What a lookup may bring is not known before; answers of more than this are rare.
@@ -41,6 +41,14 @@ ScopeLimits::Ended ended(const Executed& executed) {
 
 void mark_near_duplicate(const RequestContext& context, Response& response) {
   if (context.is_near_duplicate) response.headers.push_back({"Pawl-Near-Duplicate", "true"});
+}
+
+// An upstream that has limits of its own has said how they stand.
+void tell_limit(const RequestContext& context, Response& response) {
+  if (!context.limit || find_header(response.headers, "RateLimit")) return;
+  for (Header& header : rate_limit_headers(*context.limit)) {
+    response.headers.push_back(std::move(header));
+  }
 }
 
 // What is asked about a key: of what would be stored only that it would be. By reference: `context`
@@ -236,6 +244,7 @@ Task<std::optional<Response>> Boundary::refuse_new_work(RequestContext& context)
     limits.counted(context.scope, *active, start.mark, ports_.clock.now());
     start = limits.start_counted(context.scope, context.policy, ports_.clock.now());
   }
+  context.limit = start.standing;
   switch (start.verdict) {
     case ScopeLimits::Verdict::granted: break;
     case ScopeLimits::Verdict::too_fast: co_return co_await look_up(context, Problem::rate_limited);
@@ -258,12 +267,16 @@ Task<Response> Boundary::look_up(RequestContext& context, std::optional<Problem>
   if (*seen) co_return render_refused(context, **seen);
   if (!instead) co_return Response{};
   context.trace.trouble = slug_of(*instead);
-  ProblemDetails refused{*instead, "", {}, limit_retry_after};
+  const Duration retry_after =
+      context.limit ? limit_retry_after(*context.limit) : refused_retry_after;
+  ProblemDetails details{*instead, "", {}, retry_after};
   if (*instead == Problem::stale_request) {  // it does not get younger
-    refused.detail = context.stale;
-    refused.retry_after.reset();
+    details.detail = context.stale;
+    details.retry_after.reset();
   }
-  co_return problem(context, std::move(refused));
+  Response refused = problem(context, std::move(details));
+  tell_limit(context, refused);
+  co_return refused;
 }
 
 Task<Response> Boundary::execute(RequestContext& context, Granted granted, Execution& execution) {
@@ -285,6 +298,7 @@ Response Boundary::conclude(RequestContext& context, Granted& granted, Executed&
   if (!executed.settlement) late_.remember(executed, context.memory);
   Response response = render_executed(context, executed, execution);
   mark_near_duplicate(context, response);
+  tell_limit(context, response);
   // On other nodes too requests may wait for it.
   if (granted.flight) state_.notices.say(SettledNotices::name_of(context.scope, context.key));
   return response;

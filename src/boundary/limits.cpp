@@ -1,6 +1,8 @@
 #include "src/boundary/limits.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 
 namespace pawl {
 namespace {
@@ -16,7 +18,33 @@ bool limits_work(const BoundaryPolicy& policy) {
   return policy.new_keys_per_second || policy.active_keys;
 }
 
+std::uint64_t whole(double number) {
+  return static_cast<std::uint64_t>(std::min(number, 999'999'999'999.0));
+}
+
+std::uint64_t whole_seconds(Duration time) {
+  return whole(std::ceil(std::chrono::duration<double>(time).count()));
+}
+
+LimitStanding standing_of_active(std::size_t active_keys, std::int64_t active) {
+  const std::uint64_t used = active < 0 ? 0 : static_cast<std::uint64_t>(active);
+  return {"active-keys", active_keys, 0, used < active_keys ? active_keys - used : 0, Duration{0}};
+}
+
 }  // namespace
+
+Headers rate_limit_headers(const LimitStanding& standing) {
+  const std::string name = '"' + standing.name + '"';
+  std::string policy = name + ";q=" + std::to_string(standing.quota);
+  if (standing.window_seconds > 0) policy += ";w=" + std::to_string(standing.window_seconds);
+  std::string left = name + ";r=" + std::to_string(standing.remaining);
+  if (standing.reset > Duration{0}) left += ";t=" + std::to_string(whole_seconds(standing.reset));
+  return {{"RateLimit-Policy", std::move(policy)}, {"RateLimit", std::move(left)}};
+}
+
+Duration limit_retry_after(const LimitStanding& standing) {
+  return std::chrono::seconds(std::clamp<std::uint64_t>(whole_seconds(standing.reset), 1, 60));
+}
 
 bool ScopeLimits::Bucket::take(double rate, double most, BootTime now) {
   if (tokens < 0) {
@@ -76,14 +104,33 @@ ScopeLimits::Start ScopeLimits::start_work(Usage& usage, const BoundaryPolicy& p
                                            BootTime now) {
   const bool full =
       policy.active_keys && usage.active() >= static_cast<std::int64_t>(*policy.active_keys);
-  if (full) return {Verdict::too_many, 0};
-  if (const std::optional<double> rate = policy.new_keys_per_second;
-      rate && !usage.new_keys[*rate].take(*rate, now)) {
-    return {Verdict::too_fast, 0};
+  if (full) return {Verdict::too_many, 0, standing_of_active(*policy.active_keys, usage.active())};
+  std::optional<LimitStanding> standing;
+  if (const std::optional<double> rate = policy.new_keys_per_second) {
+    Bucket& bucket = usage.new_keys[*rate];
+    const bool granted = bucket.take(share_of(*rate), now);
+    standing = standing_of("new-keys", *rate, bucket);
+    if (!granted) return {Verdict::too_fast, 0, standing};
   }
   ++usage.at_work;
   ++usage.opened;
-  return {};
+  if (!standing && policy.active_keys)
+    standing = standing_of_active(*policy.active_keys, usage.active());
+  return {Verdict::granted, 0, standing};
+}
+
+LimitStanding ScopeLimits::standing_of(const char* name, double rate, const Bucket& bucket) const {
+  const double at_once = std::max(1.0, rate);
+  const double tokens = std::max(0.0, bucket.tokens);
+  LimitStanding standing{name, whole(at_once), whole(std::ceil(at_once / rate)),
+                         std::min(whole(at_once), whole(tokens) * nodes_), Duration{0}};
+  if (tokens < 1) {
+    const std::chrono::duration<double> until((1 - tokens) / share_of(rate));
+    standing.remaining = 0;
+    standing.reset = until > std::chrono::hours(24) ? Duration(std::chrono::hours(24))
+                                                    : std::chrono::duration_cast<Duration>(until);
+  }
+  return standing;
 }
 
 void ScopeLimits::finished(const Scope& scope, const BoundaryPolicy& policy, Ended how) {
@@ -126,10 +173,13 @@ bool ScopeLimits::may_leave_evidence(const Scope& scope, BootTime now) {
   return usage_of(scope, now).evidence.take(evidence_per_second, evidence_at_once, now);
 }
 
-bool ScopeLimits::may_look_up(const Scope& scope, std::optional<double> per_second, BootTime now) {
-  if (!per_second) return true;
+ScopeLimits::Lookup ScopeLimits::may_look_up(const Scope& scope, std::optional<double> per_second,
+                                             BootTime now) {
+  if (!per_second) return {};
   const std::lock_guard lock(mutex_);
-  return usage_of(scope, now).lookups.take(*per_second, now);
+  Bucket& bucket = usage_of(scope, now).lookups;
+  const bool granted = bucket.take(share_of(*per_second), now);
+  return {granted, standing_of("lookups", *per_second, bucket)};
 }
 
 }  // namespace pawl

@@ -1,8 +1,10 @@
-// What one scope may ask of this node: new keys a second, lookups a second, and answers to be kept
-// although they were refused. And how many keys it may have open, on all nodes: those are counted
-// in the store, now and then, and in between by what this node begins and ends.
+// What one scope may ask: new keys a second and lookups a second, of which this node grants its
+// share among the nodes that serve; and answers to be kept although they were refused. And how many
+// keys it may have open, on all nodes: those are counted in the store, now and then, and in between
+// by what this node begins and ends.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -12,10 +14,25 @@
 #include <unordered_map>
 #include <utility>
 
+#include "pawl/types/http.hpp"
 #include "pawl/types/key.hpp"
 #include "src/core/boundary_policy.hpp"
 
 namespace pawl {
+
+// How a scope stands with one of its limits, as RateLimit-Policy and RateLimit say it.
+struct LimitStanding {
+  std::string name;
+  std::uint64_t quota = 0;
+  std::uint64_t window_seconds = 0;  // 0: it is no rate
+  std::uint64_t remaining = 0;       // on all nodes, as far as this one knows
+  Duration reset{0};                 // until there is more, where nothing remains; 0: not known
+};
+
+// draft-ietf-httpapi-ratelimit-headers.
+Headers rate_limit_headers(const LimitStanding& standing);
+// Whole seconds between 1 and a minute.
+Duration limit_retry_after(const LimitStanding& standing);
 
 class ScopeLimits {
  public:
@@ -27,8 +44,16 @@ class ScopeLimits {
   };
   struct Start {
     Verdict verdict = Verdict::granted;
-    std::int64_t mark = 0;  // for `counted`
+    std::int64_t mark = 0;                       // for `counted`
+    std::optional<LimitStanding> standing = {};  // of the limit that decided; none: there is none
   };
+  struct Lookup {
+    bool granted = true;
+    std::optional<LimitStanding> standing = {};
+  };
+
+  // How many nodes serve on the store, this one included: each grants its part of a rate.
+  void share_among(std::size_t nodes) { nodes_ = nodes == 0 ? 1 : nodes; }
   // What became of what was granted.
   enum class Ended {
     nothing_new,  // it was there already, or could not be reserved
@@ -49,7 +74,7 @@ class ScopeLimits {
   void closed(const Scope& scope);
 
   // `per_second`: `Routes::lookups_per_second` of a route whose keys are asked for.
-  bool may_look_up(const Scope& scope, std::optional<double> per_second, BootTime now);
+  Lookup may_look_up(const Scope& scope, std::optional<double> per_second, BootTime now);
   // Whatever the policy: no client needs many, and each is a row that outlives its key.
   bool may_leave_evidence(const Scope& scope, BootTime now);
 
@@ -82,8 +107,13 @@ class ScopeLimits {
 
   Start start_work(Usage& usage, const BoundaryPolicy& policy, BootTime now);
   Usage& usage_of(const Scope& scope, BootTime now);
+  // This node's part of a rate.
+  [[nodiscard]] double share_of(double rate) const { return rate / static_cast<double>(nodes_); }
+  [[nodiscard]] LimitStanding standing_of(const char* name, double rate,
+                                          const Bucket& bucket) const;
   void forget_idle(BootTime now);
 
+  std::atomic<std::size_t> nodes_ = 1;
   std::mutex mutex_;
   std::unordered_map<std::string, Usage> scopes_;
 };

@@ -48,6 +48,11 @@ Response Boundary::overloaded(RequestContext& context, std::string detail) {
 Response Boundary::store_failed(RequestContext& context, StoreError error, std::string detail) {
   context.trace.trouble = to_text(error);
   if (is_unavailable(error)) state_.breaker.failed(ports_.clock.now());
+  if (error == StoreError::unreadable && detail.empty()) {
+    detail =
+        "The record of this key, or what protects the records of its caller, cannot be read by "
+        "this node. Nothing was executed.";
+  }
   ProblemDetails failed{Problem::store_unavailable, std::move(detail), {}, Breaker::retry_after};
   return problem(context, std::move(failed));
 }

@@ -9,6 +9,7 @@
 
 #include "pawl/types/fingerprint.hpp"
 #include "pawl/types/record.hpp"
+#include "src/boundary/limits.hpp"
 #include "src/boundary/replay_cache.hpp"
 #include "src/core/boundary_policy.hpp"
 #include "src/core/decision.hpp"
@@ -71,6 +72,7 @@ class RequestContext {
   bool is_near_duplicate = false;       // of a request under another key
   // Why no new work may be made of it, because it was made too long ago; empty: it was not.
   std::string stale;
+  std::optional<LimitStanding> limit;   // how its scope stands, where the route has limits
   RequestTrace trace;
   std::string id;          // of this request alone; empty: none was needed yet
   std::string request_id;  // of the answer: the execution that produced it, or `id`

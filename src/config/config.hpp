@@ -13,6 +13,7 @@
 #include "pawl/types/names.hpp"
 #include "pawl/types/time.hpp"
 #include "src/core/boundary_policy.hpp"
+#include "src/core/key_ring.hpp"
 #include "src/core/outbox.hpp"
 #include "src/reconcile/event.hpp"
 #include "src/reconcile/ledger.hpp"
@@ -172,6 +173,12 @@ struct SecretFile {
   std::string file;
 };
 
+// [encryption]: what lies in the store is sealed with these.
+struct Encryption {
+  std::string keys_file;  // empty: nothing is sealed
+  KeyRing keys;           // empty until load_secrets has read the file
+};
+
 // What a client may cost us before it is a caller.
 struct Limits {
   std::size_t header_bytes = std::size_t{64} << 10;  // start line included
@@ -205,6 +212,7 @@ struct Config {
   Admin admin;
   Caller caller;
   Limits limits;
+  Encryption encryption;
   std::vector<SecretFile> fingerprint_secret_files;
   FingerprintSecrets fingerprint_secrets;  // empty until load_secrets has read the files
   RoutePolicy policy;                      // of every request that no route matches

@@ -44,6 +44,7 @@ TEST(ConfigurationPage, HasEverySettingWithItsDefault) {
   expect_rows("Top level", top_settings(), Config{});
   expect_rows("`[admin]`", admin_settings(), Admin{});
   expect_rows("`[limits]`", limits_settings(), Limits{});
+  expect_rows("`[encryption]`", encryption_settings(), Encryption{});
   expect_rows("`[policy]`, and each `[[route]]`", policy_settings(), RoutePolicy{});
   expect_rows("`[key_api]`", key_api_settings(), KeyApi{});
   expect_rows("`[[destination]]`", destination_settings(), Destination{});

@@ -52,6 +52,7 @@ Named named(const Destination& destination, std::size_t index) {
           "[[destination]] \"" + destination.name + "\""};
 }
 
+const Named encryption_keys{"encryption.keys_file", "[encryption] keys_file"};
 const Named admin_token{"admin.token_file", "[admin] token_file"};
 
 // A folder that is not there, a database that anybody may write.
@@ -188,6 +189,15 @@ void load_caller(Caller& caller, Troubles& troubles) {
 
 }  // namespace
 
+Expected<KeyRing, std::string> read_key_ring(const std::string& where) {
+  const Expected<std::string, std::string> text = read_secret(where);
+  if (!text) return Unexpected{text.error()};
+  if (const std::string loose = unsafe_secret(secret_path(where)); !loose.empty()) {
+    return Unexpected{loose};
+  }
+  return parse_key_ring(*text);
+}
+
 Troubles load_secrets(Config& config) {
   Troubles troubles;
   FingerprintSecrets secrets;
@@ -212,6 +222,13 @@ Troubles load_secrets(Config& config) {
                 troubles);
   }
   load_caller(config.caller, troubles);
+  if (!config.encryption.keys_file.empty()) {
+    Expected<KeyRing, std::string> keys = read_key_ring(config.encryption.keys_file);
+    if (keys) config.encryption.keys = std::move(*keys);
+    if (!keys) {
+      troubles.push_back(trouble_in(config.encryption.keys_file, keys.error(), encryption_keys));
+    }
+  }
   return troubles;
 }
 
@@ -227,6 +244,7 @@ Troubles check_files(const Config& config) {
   scratch.sources = config.sources;
   scratch.admin = config.admin;
   scratch.caller = config.caller;
+  scratch.encryption = config.encryption;
   for (Diagnostic& trouble : load_secrets(scratch)) troubles.push_back(std::move(trouble));
   return troubles;
 }

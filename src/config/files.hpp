@@ -34,6 +34,10 @@ std::string unsafe_secret(const std::string& path);
 void load_secret(const std::string& where, const std::string& setting, const std::string& words,
                  std::string& into, Troubles& troubles);
 
+// The keys of an [encryption] keys_file, or why there are none: it cannot be read, everybody may
+// write it, or it is no such file.
+Expected<KeyRing, std::string> read_key_ring(const std::string& where);
+
 // Fills in every secret, and fingerprint_secrets from their files, without the line's end that
 // editors leave. A secret that could not be read is a trouble and leaves the list empty: hashing
 // under an older one would make honest retries look like misuse.

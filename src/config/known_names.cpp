@@ -24,8 +24,8 @@ struct Place {
 const std::vector<Place>& places() {
   static const std::vector<Place> all = [] {
     std::vector<std::string_view> top = names_of(top_settings());
-    top.insert(top.end(), {"admin", "caller", "policy", "route", "limits", "fingerprint_secret",
-                           "key_api", "destination", "source"});
+    top.insert(top.end(), {"admin", "caller", "policy", "route", "limits", "encryption",
+                           "fingerprint_secret", "key_api", "destination", "source"});
     std::vector<std::string_view> source = names_of(source_settings());
     source.insert(source.end(), {"headers", "rule", "webhook", "ledger"});
     std::vector<std::string_view> ledger = names_of(ledger_settings());
@@ -42,6 +42,7 @@ const std::vector<Place>& places() {
         {caller_table, caller_names()},
         {api_key_table, {"scope", "sha256"}},
         {limits_table, names_of(limits_settings())},
+        {encryption_table, names_of(encryption_settings())},
         {secret_table, {"id", "file"}},
         {key_api_table, names_of(key_api_settings())},
         {destination_table, names_of(destination_settings())},

@@ -17,6 +17,7 @@ inline constexpr std::string_view policy_table = "[policy]";
 inline constexpr std::string_view route_table = "[[route]]";
 inline constexpr std::string_view fingerprint_table = "'fingerprint'";
 inline constexpr std::string_view limits_table = "[limits]";
+inline constexpr std::string_view encryption_table = "[encryption]";
 inline constexpr std::string_view key_api_table = "[key_api]";
 inline constexpr std::string_view destination_table = "[[destination]]";
 inline constexpr std::string_view source_table = "[[source]]";

@@ -187,6 +187,8 @@ Expected<Read, Troubles> read_config(std::string_view text, std::string_view fil
   read_settings(*document, top_settings(), config, findings);
   read_table(*document, "admin", admin_table, admin_settings(), config.admin, findings);
   read_table(*document, "limits", limits_table, limits_settings(), config.limits, findings);
+  read_table(*document, "encryption", encryption_table, encryption_settings(), config.encryption,
+             findings);
   config.caller = read_caller(table_at(*document, "caller", findings), findings);
   if (const Node* list = document->find("fingerprint_secret")) {
     config.fingerprint_secret_files = read_secret_files(*list, findings);

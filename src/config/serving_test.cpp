@@ -201,6 +201,22 @@ TEST_F(Serving, SecretsComeFromTheirFilesNewestFirst) {
   EXPECT_TRUE(config.fingerprint_secrets.empty());
 }
 
+TEST_F(Serving, EncryptionKeysComeFromTheirFileNewestFirst) {
+  const std::string key = " AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n";
+  const auto with = [](const std::string& file) {
+    return "[encryption]\nkeys_file = \"" + file + "\"\n";
+  };
+  Config config = good(with(write("keys", "new" + key + "old" + key)));
+  EXPECT_TRUE(load_secrets(config).empty());
+  ASSERT_EQ(config.encryption.keys.keys.size(), 2U);
+  EXPECT_EQ(config.encryption.keys.keys.front().id, "new");
+  config = good(with(write("bad", "new" + key + "old nonsense\n")));
+  EXPECT_THAT(in_lines(load_secrets(config)),
+              HasSubstr("bad: line 2: the key \"old\" must be 32 bytes in base64"));
+  EXPECT_TRUE(config.encryption.keys.keys.empty());
+  EXPECT_THAT(in_lines(check_files(good(with(missing())))), HasSubstr("[encryption] keys_file"));
+}
+
 TEST_F(Serving, EveryFileThatIsNamedIsLookedAt) {
   const std::string file = missing();
   const Config config =

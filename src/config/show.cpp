@@ -74,6 +74,9 @@ std::string show(const Config& config, Secrets secrets) {
   text += "\n[admin]\n" + show_lines(admin_settings(), config.admin);
   text += show_caller(config.caller);
   text += "\n[limits]\n" + show_lines(limits_settings(), config.limits);
+  if (!config.encryption.keys_file.empty()) {
+    text += "\n[encryption]\n" + show_lines(encryption_settings(), config.encryption);
+  }
   for (const SecretFile& secret : config.fingerprint_secret_files) {
     text += "\n[[fingerprint_secret]]\n" + line("id", quote(secret.id)) +
             line("file", quote(secret.file));

@@ -127,6 +127,13 @@ const Settings<Admin>& admin_settings() {
   return settings;
 }
 
+const Settings<Encryption>& encryption_settings() {
+  static const Settings<Encryption> settings{
+      text<Encryption>("keys_file", &Encryption::keys_file, not_empty),
+  };
+  return settings;
+}
+
 const Settings<Limits>& limits_settings() {
   using L = Limits;
   static const Settings<L> settings{

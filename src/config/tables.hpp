@@ -1,4 +1,4 @@
-// The settings at the top of the file, of [admin] and of [limits].
+// The settings at the top of the file, of [admin], of [limits] and of [encryption].
 #pragma once
 
 #include <string>
@@ -12,6 +12,7 @@ namespace pawl::config {
 const Settings<Config>& top_settings();
 const Settings<Admin>& admin_settings();
 const Settings<Limits>& limits_settings();
+const Settings<Encryption>& encryption_settings();
 
 // What is wrong with a store's address, as "it must ..."; empty where nothing is. Never quotes it:
 // there may be a password in it.

@@ -2,6 +2,7 @@
 
 #include "src/core/digits.hpp"
 #include "src/core/overloaded.hpp"
+#include "src/core/sealed.hpp"
 #include "src/core/sha256.hpp"
 #include "src/core/stored_error.hpp"
 
@@ -75,7 +76,7 @@ std::optional<std::string> broken_invariant(const Record& record) {
     if (done->response.status < 200 || done->response.status > 599) {
       return "stored status is no final HTTP status";
     }
-    if (done->response.schema_version != response_schema_version) {
+    if (done->response.schema_version != response_schema_version && !is_sealed(done->response)) {
       return "the answer is stored in a way of another version";
     }
     if (record.expires_at < done->completed_at) return "expires before it was completed";

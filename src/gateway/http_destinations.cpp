@@ -40,7 +40,10 @@ std::string outbox_signature(std::string_view secret, Instant now, std::string_v
 }
 
 std::string unsendable(const OutboxRow& row) {
-  if (!row.readable) return "its headers are no list of [name, value] pairs";
+  if (!row.readable) {
+    return "its headers are no list of [name, value] pairs, or are sealed with a key that is not "
+           "here";
+  }
   if (!http::is_token(row.method)) return "its method is no HTTP method";
   if (!row.path.starts_with('/') || !is_visible(row.path) ||
       row.path.find('#') != std::string::npos) {

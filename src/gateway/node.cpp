@@ -20,6 +20,19 @@ constexpr auto never = std::chrono::steady_clock::time_point::max();
 constexpr const char* settled_channel = "pawl_settled";
 constexpr const char* outbox_channel = "pawl_outbox";
 
+// A node that has not said so for longer is taken for one that ended.
+constexpr Duration serves_every = 3s;
+constexpr Duration serves_for = 10s;
+
+// Is there a limit of which every node grants its share?
+bool has_rates(const config::Config& config) {
+  const auto rates = [](const config::RoutePolicy& policy) {
+    return policy.new_keys_per_second || policy.lookups_per_second;
+  };
+  return rates(config.policy) || rates(config.key_api.policy) ||
+         std::ranges::any_of(config.routes, rates, &config::Route::policy);
+}
+
 bool somebody_waits(const config::Config& config) {
   return config.policy.in_flight == WhenInFlight::wait ||
          std::ranges::any_of(config.routes, [](const config::Route& route) {
@@ -226,8 +239,19 @@ Expected<Done, std::string> Node::open() {
   admin_port_ = *admin_port;
   // Before the node can be reached: from now on a signal means to drain.
   signals_ = std::make_unique<Signals>(log_);
+  if (role_ == Role::serve && has_rates(config_)) static_cast<void>(run_here(share_limits()));
   return Done{};
 }
+
+// While the store does not answer, the last count holds.
+Task<bool> Node::share_limits() {
+  const StoreResult<std::size_t> nodes =
+      co_await store_.nodes->serves(shared_.pseudonym, serves_for);
+  if (nodes) shared_.limits.share_among(*nodes);
+  co_return nodes.has_value();
+}
+
+Task<void> Node::keep_shares() { co_await share_limits(); }
 
 // An engine belongs to its thread; before those run, what is posted waits for them and goes first.
 void Node::obey(const std::optional<StoredRestoration>& told) {
@@ -260,6 +284,9 @@ void Node::start() {
     working_.push_back(loop.spawn(first.inquiries->run()));
     const auto count = [&outbox = *first.outbox] { return outbox.count(); };
     loop.repeat("counting the outbox", std::min<Duration>(config_.sweep_interval, 10s), count);
+  }
+  if (role_ == Role::serve && has_rates(config_)) {
+    loop.repeat("counting nodes", serves_every, [this] { return keep_shares(); });
   }
   working_.push_back(loop.spawn(first.reconciler.run()));
   if (listener_) accepting_ = loop.spawn(listener_->run());

@@ -38,6 +38,10 @@ class Node {
   // What the store says of a backup that it was put back from holds for all threads.
   void obey(const std::optional<StoredRestoration>& told);
   void watch_store();
+  // How many nodes serve: each grants its share of what a scope may ask. False: the store did not
+  // say.
+  Task<bool> share_limits();
+  Task<void> keep_shares();
   // Begins everything that runs until it is told to stop.
   void start();
   bool drain();

@@ -99,9 +99,14 @@ Task<Response> Gateway::key_state(ClientContext& context, std::string_view escap
   context.scope = scope;
   context.key = key;
   note_credentials(context);
-  if (!shared_.limits.may_look_up(scope, per_second, clock_.now())) {
-    ProblemDetails limited{Problem::rate_limited, "", {}, std::chrono::seconds(1)};
-    co_return boundary_.problem(context, std::move(limited));
+  const ScopeLimits::Lookup lookup = shared_.limits.may_look_up(scope, per_second, clock_.now());
+  if (!lookup.granted) {
+    ProblemDetails limited{Problem::rate_limited, "", {}, limit_retry_after(*lookup.standing)};
+    Response refused = boundary_.problem(context, std::move(limited));
+    for (Header& header : rate_limit_headers(*lookup.standing)) {
+      refused.headers.push_back(std::move(header));
+    }
+    co_return refused;
   }
   const bool has_room = co_await boundary_.make_room(context, 0);
   if (!has_room) co_return boundary_.overloaded(context);

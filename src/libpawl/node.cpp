@@ -1,11 +1,28 @@
 #include "pawl/node.hpp"
 
+#include <fstream>
+#include <iterator>
+
+#include "src/core/key_ring.hpp"
 #include "src/engine/stored_restoration.hpp"
 #include "src/libpawl/node_core.hpp"
 #include "src/node/run_here.hpp"
 
 namespace pawl {
 namespace detail {
+namespace {
+
+KeyRing keys_in(const std::string& path) {
+  if (path.empty()) return {};
+  std::ifstream file(path, std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (!file) throw OpenError("encryption_keys_file " + path + " cannot be read");
+  Expected<KeyRing, std::string> keys = parse_key_ring(text);
+  if (!keys) throw OpenError("encryption_keys_file " + path + ": " + keys.error());
+  return std::move(*keys);
+}
+
+}  // namespace
 
 OpenedStore open_for_service(const std::string& url, const NodeOptions& options) {
   using WhenOld = OpenStoreOptions::WhenOld;
@@ -14,13 +31,15 @@ OpenedStore open_for_service(const std::string& url, const NodeOptions& options)
   opening.when_old = WhenOld::migrate;
   opening.when_shared_is_old = options.migrate ? WhenOld::migrate : WhenOld::refuse;
   opening.create = true;
+  opening.encryption = keys_in(options.encryption_keys_file);
   // First: a limit that makes no sense is refused before anything is migrated.
   auto transactions =
       open_transactions(url, opening, {options.connections, options.statement_timeout});
   if (!transactions) throw OpenError(transactions.error());
   Expected<OpenStore, std::string> store = open_store(url, opening);
   if (!store) throw OpenError(store.error());
-  return OpenedStore{std::move(*store), std::move(*transactions), {}};
+  std::unique_ptr<TransactionSource> sealing = store->sealing(std::move(*transactions));
+  return OpenedStore{std::move(*store), std::move(sealing), {}};
 }
 
 }  // namespace detail

@@ -7,8 +7,15 @@
 #include "src/adapters/postgres/session_notifications.hpp"
 #include "src/adapters/postgres/sql_session.hpp"
 #include "src/adapters/postgres/transaction_source.hpp"
+#include "src/adapters/sealed/sealed_ledger_store.hpp"
+#include "src/adapters/sealed/sealed_outbox_store.hpp"
+#include "src/adapters/sealed/sealed_reconciliation_store.hpp"
+#include "src/adapters/sealed/sealed_store.hpp"
+#include "src/adapters/sealed/sealed_transactions.hpp"
+#include "src/adapters/sql/data_key_store.hpp"
 #include "src/adapters/sql/key_directory.hpp"
 #include "src/adapters/sql/ledger_store.hpp"
+#include "src/adapters/sql/node_registry.hpp"
 #include "src/adapters/sql/observation_store.hpp"
 #include "src/adapters/sql/outbox_store.hpp"
 #include "src/adapters/sql/reconciliation_store.hpp"
@@ -25,15 +32,27 @@ using WhenOld = OpenStoreOptions::WhenOld;
 
 constexpr std::string_view sqlite_scheme = "sqlite:";
 
-// Everything but the store itself and its notifications.
-OpenStore with_ports(const std::shared_ptr<sql::SessionThread>& thread) {
+// Everything but the store's notifications: what holds bodies seals them.
+OpenStore with_ports(const std::shared_ptr<sql::SessionThread>& thread,
+                     std::unique_ptr<Store> store, const KeyRing& encryption) {
   OpenStore opened;
-  opened.cases = std::make_unique<sql::SqlReconciliationStore>(thread);
-  opened.outbox = std::make_unique<sql::SqlOutboxStore>(thread);
+  const auto keys = std::make_shared<sealed::DataKeys>(
+      std::make_unique<sql::SqlDataKeyStore>(thread), encryption);
+  opened.data_keys = std::shared_ptr<DataKeyStore>(keys, &keys->store());
+  opened.sealing = [keys](std::unique_ptr<TransactionSource> source) {
+    return sealed::seal_transactions(std::move(source), keys);
+  };
+  opened.store = std::make_unique<sealed::SealedStore>(std::move(store), keys);
+  opened.cases = std::make_unique<sealed::SealedReconciliationStore>(
+      std::make_unique<sql::SqlReconciliationStore>(thread), keys);
+  opened.outbox = std::make_unique<sealed::SealedOutboxStore>(
+      std::make_unique<sql::SqlOutboxStore>(thread), keys);
   opened.observations = std::make_unique<sql::SqlObservationStore>(thread);
   opened.directory = std::make_unique<sql::SqlKeyDirectory>(thread);
-  opened.ledger = std::make_unique<sql::SqlLedgerStore>(thread);
+  opened.ledger = std::make_unique<sealed::SealedLedgerStore>(
+      std::make_unique<sql::SqlLedgerStore>(thread), keys);
   opened.upkeep = std::make_unique<sql::SqlUpkeep>(thread);
+  opened.nodes = std::make_unique<sql::SqlNodeRegistry>(thread);
   return opened;
 }
 
@@ -54,11 +73,11 @@ Expected<OpenStore, std::string> open_sqlite(const std::string& path,
   Expected<std::unique_ptr<sqlite::SqliteStore>, std::string> store =
       sqlite::SqliteStore::open(path, {}, sqlite_when_old(migrates));
   if (!store) return Unexpected{store.error()};
-  OpenStore opened =
-      with_ports(std::make_shared<sql::SessionThread>(std::make_unique<sqlite::SqlSession>(path)));
   const sqlite::SqliteStore* const there = store->get();
+  OpenStore opened =
+      with_ports(std::make_shared<sql::SessionThread>(std::make_unique<sqlite::SqlSession>(path)),
+                 std::move(*store), options.encryption);
   opened.trouble = [there] { return there->trouble(); };
-  opened.store = std::move(*store);
   opened.listen = [](const std::vector<std::string>&, const OpenStore::Heard&) {
     return std::unique_ptr<Notifications>();  // one machine, and nobody to be told
   };
@@ -83,10 +102,9 @@ Expected<OpenStore, std::string> open_postgres(const std::string& url,
   if (!store) return Unexpected{store.error()};
   const auto thread =
       std::make_shared<sql::SessionThread>(std::make_unique<postgres::SqlSession>(url, how));
-  OpenStore opened = with_ports(thread);
   const postgres::PostgresStore* const there = store->get();
+  OpenStore opened = with_ports(thread, std::move(*store), options.encryption);
   opened.trouble = [there] { return there->trouble(); };
-  opened.store = std::move(*store);
   opened.listen = [thread](std::vector<std::string> channels,
                            OpenStore::Heard heard) -> std::unique_ptr<Notifications> {
     return std::make_unique<postgres::SessionNotifications>(thread, std::move(channels),

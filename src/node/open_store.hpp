@@ -10,9 +10,12 @@
 #include <vector>
 
 #include "pawl/types/expected.hpp"
+#include "src/core/key_ring.hpp"
+#include "src/ports/data_key_store.hpp"
 #include "src/ports/key_directory.hpp"
 #include "src/ports/ledger_store.hpp"
 #include "src/ports/ledger_workspace.hpp"
+#include "src/ports/node_registry.hpp"
 #include "src/ports/notifications.hpp"
 #include "src/ports/observation_store.hpp"
 #include "src/ports/outbox_store.hpp"
@@ -36,6 +39,8 @@ struct OpenStoreOptions {
   WhenOld when_shared_is_old = WhenOld::refuse;
   // Make a SQLite store where there is none.
   bool create = false;
+  // What bodies are sealed with; none: they are stored in clear.
+  KeyRing encryption = {};
 };
 
 // Everything but `store` shares one session: one connection and one thread, however many of them
@@ -48,6 +53,10 @@ struct OpenStore {
   std::unique_ptr<KeyDirectory> directory;
   std::unique_ptr<LedgerStore> ledger;
   std::unique_ptr<Upkeep> upkeep;
+  std::unique_ptr<NodeRegistry> nodes;
+  std::shared_ptr<DataKeyStore> data_keys;
+  // A service's transactions in this store, with what they complete sealed as the store's own.
+  std::function<std::unique_ptr<TransactionSource>(std::unique_ptr<TransactionSource>)> sealing;
   // Why the store cannot be used just now; nothing while it can.
   std::function<std::optional<std::string>()> trouble;
   // Opens the store's way of passing notifications between nodes, on the session that all share;

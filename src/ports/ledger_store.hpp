@@ -30,6 +30,9 @@ struct LedgerRow {
   int response_code = 0;
   std::optional<std::string> body;
   Instant created_at{};
+  // What its body was stored under.
+  Fence fence;
+  int response_schema_version = 0;  // 0: there is no answer
 };
 
 struct LedgerPage {

@@ -1,4 +1,5 @@
 #include "src/adapters/memory/memory_store.hpp"
+#include "tests/contract/sealed_harness.hpp"
 #include "tests/contract/store_contract.hpp"
 
 namespace pawl {
@@ -39,7 +40,8 @@ class MemoryHarness final : public testing::StoreHarness {
 std::unique_ptr<testing::StoreHarness> open_memory() { return std::make_unique<MemoryHarness>(); }
 
 INSTANTIATE_TEST_SUITE_P(Memory, StoreContract,
-                         ::testing::Values(testing::StoreUnderTest{"Memory", open_memory}),
+                         ::testing::Values(testing::StoreUnderTest{"Memory", open_memory},
+                                           testing::sealed("Memory", open_memory)),
                          store_name);
 
 }  // namespace

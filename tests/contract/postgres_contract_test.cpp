@@ -8,6 +8,7 @@
 #include "src/adapters/postgres/sql_session.hpp"
 #include "src/adapters/sql/key_directory.hpp"
 #include "src/node/run_here.hpp"
+#include "tests/contract/sealed_harness.hpp"
 #include "tests/contract/store_contract.hpp"
 #include "tests/support/postgres_server.hpp"
 
@@ -134,7 +135,8 @@ std::unique_ptr<testing::StoreHarness> open_postgres() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Postgres, StoreContract,
-                         ::testing::Values(testing::StoreUnderTest{"Postgres", open_postgres}),
+                         ::testing::Values(testing::StoreUnderTest{"Postgres", open_postgres},
+                                           testing::sealed("Postgres", open_postgres)),
                          store_name);
 
 }  // namespace

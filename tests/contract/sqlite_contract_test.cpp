@@ -8,6 +8,7 @@
 #include "src/adapters/sqlite/sql_session.hpp"
 #include "src/adapters/sqlite/sqlite_store.hpp"
 #include "src/node/run_here.hpp"
+#include "tests/contract/sealed_harness.hpp"
 #include "tests/contract/store_contract.hpp"
 
 namespace pawl {
@@ -110,7 +111,8 @@ class SqliteHarness final : public testing::StoreHarness {
 std::unique_ptr<testing::StoreHarness> open_sqlite() { return std::make_unique<SqliteHarness>(); }
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreContract,
-                         ::testing::Values(testing::StoreUnderTest{"Sqlite", open_sqlite}),
+                         ::testing::Values(testing::StoreUnderTest{"Sqlite", open_sqlite},
+                                           testing::sealed("Sqlite", open_sqlite)),
                          store_name);
 
 }  // namespace

@@ -31,6 +31,12 @@ std::string DialectSession::audit_insert() const {
          " $6, $7, $8, decode($9, 'hex'), $10, now()) ON CONFLICT (scope_id, id) DO NOTHING";
 }
 
+std::string DialectSession::seal_message() const {
+  return "UPDATE pawl.outbox SET headers = CAST($3 AS jsonb), body = convert_to($4, 'UTF8'), "
+         "sealed_digest = $5"
+         " WHERE scope_id = $1 AND id = CAST($2 AS uuid) AND sealed_digest = '' RETURNING 1";
+}
+
 std::string DialectSession::schema_version() const {
   return "max(version) FROM pawl.schema_migrations";
 }

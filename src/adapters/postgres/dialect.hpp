@@ -20,6 +20,7 @@ class DialectSession : public sql::Session {
   [[nodiscard]] std::string for_update() const override { return " FOR UPDATE"; }
   [[nodiscard]] std::string audit_columns() const override;
   [[nodiscard]] std::string audit_insert() const override;
+  [[nodiscard]] std::string seal_message() const override;
   [[nodiscard]] std::string evidence_time() const override { return "recorded_at"; }
   [[nodiscard]] std::string audit_time() const override { return "recorded_at"; }
   [[nodiscard]] std::string trail_id() const override { return "scope_id, id"; }

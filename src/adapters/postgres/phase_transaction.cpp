@@ -7,6 +7,7 @@
 #include "pawl/types/json.hpp"
 #include "src/adapters/postgres/doubts.hpp"
 #include "src/adapters/postgres/row.hpp"
+#include "src/core/sealed.hpp"
 #include "src/core/utf8.hpp"
 
 namespace pawl::postgres {
@@ -36,6 +37,11 @@ constexpr const char* see_completed = "SELECT " PAWL_MICROS("completed_at") ", "
 constexpr const char* withhold_body =
     "UPDATE pawl.keys SET response_body = NULL WHERE " PAWL_SAME_KEY " AND status" PAWL_EQUALS
     "'completed'";
+
+// It takes every answer for one in clear.
+constexpr const char* mark_sealed =
+    "UPDATE pawl.keys SET response_schema_version = $4::integer WHERE " PAWL_SAME_KEY
+    " AND status" PAWL_EQUALS "'completed'";
 
 // Nor does it take a field of any bytes, as the store does.
 constexpr const char* keep_headers =
@@ -214,6 +220,10 @@ Record PostgresPhaseTransaction::complete(const Record& held, const StoredRespon
   if (!all_text) {
     query(keep_headers,
           {held.scope.text, held.key.text, held.fence.number, encode_headers(response.headers)});
+  }
+  if (is_sealed(response)) {
+    query(mark_sealed, {held.scope.text, held.key.text, held.fence.number,
+                        std::int64_t{response.schema_version}});
   }
   if (!response.body) query(withhold_body, {held.scope.text, held.key.text, held.fence.number});
   const pawl::Rows rows = see(see_completed, held);

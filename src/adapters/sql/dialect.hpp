@@ -37,6 +37,10 @@ class Dialect {
   [[nodiscard]] virtual std::string audit_time() const = 0;
   [[nodiscard]] virtual std::string trail_id() const = 0;
 
+  // A statement that seals a message of the outbox which lies in clear: $1 scope, id, headers as
+  // JSON, body, sealed_digest ($5).
+  [[nodiscard]] virtual std::string seal_message() const = 0;
+
   // The table of what the store records about itself, and an expression for its schema's version.
   [[nodiscard]] virtual std::string facts() const = 0;
   [[nodiscard]] virtual std::string schema_version() const = 0;

@@ -11,8 +11,9 @@ std::string page_sql(const Session& session, const std::string& routes, bool bod
                                         session.hexadecimal("k.response_body") + " ELSE NULL END"
                                   : std::string("NULL");
   return "SELECT p.scope_id, p.idempotency_key, p.wanted, p.status, p.response_code,"
-         " CASE WHEN p.wanted = 1 THEN p.body ELSE NULL END, p.created FROM"
-         " (SELECT k.scope_id, k.idempotency_key, k.status, k.response_code, " +
+         " CASE WHEN p.wanted = 1 THEN p.body ELSE NULL END, p.created, p.fence, p.version FROM"
+         " (SELECT k.scope_id, k.idempotency_key, k.status, k.response_code, k.fence,"
+         " k.response_schema_version AS version, " +
          body + " AS body, " + session.micros("k.created_at") + " AS created, CASE WHEN " +
          session.micros("k.created_at") + " >= CAST($3 AS bigint) AND k.route IN (" + routes +
          ") AND substr(k.scope_id, 1, 4) <> 'lib:' THEN 1 ELSE 0 END AS wanted"
@@ -51,6 +52,8 @@ Result<LedgerPage> read_page(Session& session, const LedgerQuery& query) {
     const std::optional<std::string> digits = columns.maybe_text();
     if (digits) one.body = from_hex(*digits);
     one.created_at = columns.time();
+    one.fence.number = columns.number();
+    one.response_schema_version = columns.small();
     page.rows.push_back(std::move(one));
   }
   return page;

@@ -23,6 +23,11 @@ std::string DialectSession::audit_insert() const {
          now() + ", $1, $2, CAST($3 AS bigint), $4, $5, $6, $7, $8, $10 WHERE $9 <> ''";
 }
 
+std::string DialectSession::seal_message() const {
+  return "UPDATE pawl.outbox SET headers = $3, body = CAST($4 AS BLOB), sealed_digest = $5"
+         " WHERE scope_id = $1 AND id = $2 AND sealed_digest = '' RETURNING 1";
+}
+
 std::string DialectSession::schema_version() const {
   return "user_version FROM pragma_user_version";
 }

@@ -26,6 +26,7 @@ class DialectSession : public sql::Session {
   [[nodiscard]] std::string for_update() const override { return {}; }
   [[nodiscard]] std::string audit_columns() const override;
   [[nodiscard]] std::string audit_insert() const override;
+  [[nodiscard]] std::string seal_message() const override;
   [[nodiscard]] std::string evidence_time() const override { return "kept_at"; }
   [[nodiscard]] std::string audit_time() const override { return "at"; }
   [[nodiscard]] std::string trail_id() const override { return "id"; }

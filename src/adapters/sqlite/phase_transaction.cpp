@@ -7,6 +7,7 @@
 #include "src/adapters/sqlite/statements.hpp"
 #include "src/core/derived_key.hpp"
 #include "src/core/recovery_point.hpp"
+#include "src/core/sealed.hpp"
 
 namespace pawl::sqlite {
 namespace {
@@ -18,8 +19,8 @@ constexpr const char* add_to_outbox =
     "substr(hex(randomblob(2)), 2) || '-' || hex(randomblob(6))), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8) "
     "ON CONFLICT (scope_id, derived_key) DO NOTHING";
 constexpr const char* find_in_outbox =
-    "SELECT id, path, body FROM outbox WHERE scope_id = ?1 AND derived_key = ?2 AND created_at > "
-    "?3";
+    "SELECT id, path, body, sealed_digest FROM outbox WHERE scope_id = ?1 AND derived_key = ?2 AND "
+    "created_at > ?3";
 // Rows from before derived keys had a life in them count as this life's where they are no older.
 // An earlier life's are older than its retention.
 constexpr Duration former_rows_before = std::chrono::minutes(10);
@@ -170,7 +171,10 @@ std::optional<std::string> SqlitePhaseTransaction::enqueued(const Record& held,
   if (code == SQLITE_DONE) return std::nullopt;
   if (code != SQLITE_ROW) throw_failure(*connection_);
   std::string id = column(find.handle(), 0).value_or("");
-  const bool same = column(find.handle(), 1) == item.path && column(find.handle(), 2) == item.body;
+  const std::string digest = column(find.handle(), 3).value_or("");
+  const bool same_body = digest.empty() ? column(find.handle(), 2) == item.body
+                                        : digest == sealed_digest(id, item.body);
+  const bool same = column(find.handle(), 1) == item.path && same_body;
   if (!same) {
     throw PromiseTaken("another message was already enqueued for \"" + item.destination +
                        "\" under this key and step (row " + id +

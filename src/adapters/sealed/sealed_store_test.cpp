@@ -1,0 +1,206 @@
+// What would execute twice, or show what was erased, if sealing went wrong.
+#include "src/adapters/sealed/sealed_store.hpp"
+
+#include <gtest/gtest.h>
+
+#include "src/adapters/memory/memory_data_key_store.hpp"
+#include "src/adapters/memory/memory_store.hpp"
+#include "src/adapters/sealed/sealed_records.hpp"
+#include "src/core/sealed.hpp"
+#include "testing/builders.hpp"
+#include "testing/run.hpp"
+
+namespace pawl::sealed {
+namespace {
+
+using pawl::testing::a_stored_response;
+using pawl::testing::an_in_progress_record;
+using pawl::testing::in_state;
+using pawl::testing::run;
+using pawl::testing::some_time;
+
+const EncryptionKey first_key{"2025", std::string(32, 'o')};
+const EncryptionKey other_key{"2026", std::string(32, 'n')};
+
+class SealedStoreTest : public ::testing::Test {
+ protected:
+  // One more node, with those keys.
+  std::unique_ptr<SealedStore> node(std::vector<EncryptionKey> keys) {
+    return std::make_unique<SealedStore>(
+        inner, std::make_shared<DataKeys>(data_keys, KeyRing{std::move(keys)}));
+  }
+  // Reserved and answered, as a paid request is.
+  Record paid(Store& store, std::string_view key = "test-key-00000001") {
+    const Record held = an_in_progress_record(key);
+    EXPECT_TRUE(run(store.insert_or_read_one(held))->mine);
+    Record done = in_state(held, Status::completed, some_time());
+    EXPECT_TRUE(run(store.replace_one({done, guard_of(held), std::nullopt}))->mine);
+    return done;
+  }
+  // Accepted and waiting for a worker.
+  Record accepted(Store& store, std::string_view key = "test-key-00000001") {
+    Record waiting = in_state(an_in_progress_record(key), Status::pending, some_time());
+    waiting.request = StoredRequest{"/v1/pay?x=1", {{"A", "1"}}, "secret request"};
+    EXPECT_TRUE(run(store.insert_or_read_one(waiting))->mine);
+    return waiting;
+  }
+  // The next request with the same key: a reservation of a new owner.
+  StoreResult<Written> retry(Store& store, const Record& like) {
+    return run(store.insert_or_read_one(an_in_progress_record(like.key.text, "owner-of-retry")));
+  }
+  [[nodiscard]] Record stored() const { return inner->records().at(0); }
+  [[nodiscard]] StoredResponse stored_answer(std::size_t row) const {
+    const Record record = inner->records().at(row);
+    return std::get<Completed>(record.state).response;
+  }
+  [[nodiscard]] StoredResponse kept_answer(std::size_t row) const {
+    const LateEvidence evidence = inner->evidence().at(row);
+    return *evidence.response;
+  }
+  void forget() {
+    const AuditEntry entry{"operator", "scope-forget", "a test"};
+    EXPECT_EQ(*run(data_keys->forget(Scope{"tenant-a"}, entry)), 1U);
+  }
+
+  std::shared_ptr<memory::MemoryStore> inner =
+      std::make_shared<memory::MemoryStore>([] { return some_time(); });
+  std::shared_ptr<memory::MemoryDataKeyStore> data_keys =
+      std::make_shared<memory::MemoryDataKeyStore>();
+};
+
+TEST_F(SealedStoreTest, NothingOfAnAnswerOrARequestLiesInClear) {
+  const auto store = node({first_key});
+  const Record done = paid(*store);
+  const StoredResponse response = stored_answer(0);
+  EXPECT_TRUE(is_sealed(response));
+  EXPECT_TRUE(response.headers.empty());
+  EXPECT_EQ(response.body->find("pay_1"), std::string::npos);
+  EXPECT_EQ(**run(store->find(done.scope, done.key)), done);
+  EXPECT_EQ(*retry(*store, done)->current, done);
+
+  const Record waiting = accepted(*store, "test-key-00000002");
+  const Record kept = inner->records().at(1);
+  EXPECT_EQ(kept.request->target, sealed_target);
+  EXPECT_TRUE(kept.request->headers.empty());
+  EXPECT_EQ(kept.request->body.find("secret"), std::string::npos);
+  EXPECT_EQ(**run(store->find(waiting.scope, waiting.key)), waiting);
+}
+
+TEST_F(SealedStoreTest, ARetryOfAPaidKeyWhoseKeyFileWasLostIsNeverNew) {
+  const auto before = node({first_key});
+  const Record done = paid(*before);
+  const Record row = stored();
+  for (auto& keys : {std::vector{other_key}, std::vector<EncryptionKey>{},
+                     std::vector{EncryptionKey{"2025", std::string(32, 'x')}}}) {
+    const auto lost = node(keys);
+    EXPECT_EQ(retry(*lost, done).error(), StoreError::unreadable);
+    EXPECT_EQ(run(lost->find(done.scope, done.key)).error(), StoreError::unreadable);
+    EXPECT_EQ(inner->records(), std::vector{row});
+  }
+  EXPECT_EQ(*retry(*node({other_key, first_key}), done)->current, done) << "it is found again";
+}
+
+TEST_F(SealedStoreTest, NothingIsBegunWhoseAnswerCouldNotBeKept) {
+  const auto before = node({first_key});
+  paid(*before);
+  Record failed =
+      in_state(an_in_progress_record("test-key-00000003"), Status::failed_retryable, some_time());
+  EXPECT_TRUE(run(before->insert_or_read_one(failed))->mine);
+  const auto lost = node({other_key});
+  const auto fresh = run(lost->insert_or_read_one(an_in_progress_record("test-key-00000002")));
+  EXPECT_EQ(fresh.error(), StoreError::unreadable);
+  Record taken = an_in_progress_record("test-key-00000003", "owner-2");
+  taken.fence.number = failed.fence.number + 1;
+  EXPECT_EQ(run(lost->replace_one({taken, guard_of(failed), std::nullopt})).error(),
+            StoreError::unreadable);
+  EXPECT_EQ(inner->records().size(), 2U);
+  Record elsewhere = an_in_progress_record("test-key-00000002");
+  elsewhere.scope.text = "tenant-b";
+  EXPECT_TRUE(run(lost->insert_or_read_one(elsewhere))->mine) << "other scopes go on";
+}
+
+TEST_F(SealedStoreTest, AKeyOfAForgottenScopeStaysUsed) {
+  const auto store = node({first_key});
+  const Record done = paid(*store);
+  forget();
+  inner->purge(Scope{"none"}, Key{"none"});
+  const auto other = node({first_key});
+  const StoreResult<Written> again = retry(*other, done);
+  ASSERT_TRUE(again);
+  EXPECT_FALSE(again->mine);
+  EXPECT_EQ(status_of(*again->current), Status::expired);
+  EXPECT_EQ(status_of(**run(other->find(done.scope, done.key))), Status::expired);
+  // The reaper names the row as it lies there.
+  const auto old = run(other->past_retention({done.expires_at + std::chrono::hours(1), 10}));
+  ASSERT_EQ(old->size(), 1U);
+  EXPECT_EQ(guard_of(old->front()), guard_of(done));
+  EXPECT_EQ(*run(other->erase({{done.scope, done.key, guard_of(old->front())}})),
+            std::vector<bool>{true});
+}
+
+TEST_F(SealedStoreTest, ARequestOfAForgottenScopeIsNotSentAndHidesNoOther) {
+  const auto store = node({first_key});
+  const Record waiting = accepted(*store);
+  forget();
+  const auto other = node({first_key});
+  Record second = accepted(*other, "test-key-00000002");
+  EXPECT_EQ(run(other->find(waiting.scope, waiting.key)).error(), StoreError::unreadable);
+  EXPECT_EQ(retry(*other, waiting).error(), StoreError::unreadable);
+  const auto due = run(other->pending({some_time() + std::chrono::hours(1), 1}));
+  ASSERT_EQ(due->size(), 1U);
+  EXPECT_EQ(due->front(), second);
+  EXPECT_EQ(other->unreadable_rows(), 1U);
+}
+
+TEST_F(SealedStoreTest, ACiphertextOfAnotherKeyOrFenceDoesNotOpen) {
+  const auto store = node({first_key});
+  const Record one = paid(*store, "test-key-00000001");
+  paid(*store, "test-key-00000002");
+  std::vector<Record> rows = inner->records();
+  std::swap(rows.at(0).state, rows.at(1).state);
+  inner->put_back(rows);
+  EXPECT_EQ(retry(*store, one).error(), StoreError::unreadable);
+  std::swap(rows.at(0).state, rows.at(1).state);
+  rows.at(0).fence.number += 1;
+  inner->put_back(rows);
+  EXPECT_EQ(retry(*store, one).error(), StoreError::unreadable);
+}
+
+TEST_F(SealedStoreTest, ARowInClearIsReplayedAndSealedByWhoeverFindsIt) {
+  const Record done = paid(*node({}));
+  EXPECT_EQ(stored(), done);
+  const auto store = node({first_key});
+  EXPECT_EQ(**run(store->find(done.scope, done.key)), done);
+  EXPECT_EQ(*retry(*store, done)->current, done);
+  EXPECT_TRUE(is_sealed(stored_answer(0)));
+  EXPECT_EQ(*retry(*store, done)->current, done);
+  // A settlement that finds the service's own completion does the same.
+  const Record held = an_in_progress_record("test-key-00000002");
+  EXPECT_TRUE(run(store->insert_or_read_one(held))->mine);
+  const Record by_service = in_state(held, Status::completed, some_time());
+  EXPECT_TRUE(run(inner->replace_one({by_service, guard_of(held), std::nullopt}))->mine);
+  Record late = in_state(held, Status::unknown, some_time());
+  EXPECT_EQ(*run(store->replace_one({late, guard_of(held), std::nullopt}))->current, by_service);
+  EXPECT_TRUE(is_sealed(stored_answer(1)));
+}
+
+TEST_F(SealedStoreTest, EvidenceIsSealedAndWithoutAKeyKeptWithoutItsAnswer) {
+  const auto store = node({first_key});
+  const Record held = an_in_progress_record();
+  LateEvidence late{
+      held.scope, held.key,           held.fence,          held.owner, held.fingerprint,
+      1,          Evidence::answered, a_stored_response(), "late"};
+  EXPECT_TRUE(run(store->keep_evidence(late)));
+  EXPECT_TRUE(run(store->keep_evidence(late)));
+  ASSERT_EQ(inner->evidence().size(), 1U) << "told twice, kept once";
+  EXPECT_TRUE(is_sealed(kept_answer(0)));
+  const auto lost = node({other_key});
+  late.fence.number += 1;
+  EXPECT_TRUE(run(lost->keep_evidence(late)));
+  EXPECT_EQ(kept_answer(1).status, late.response->status);
+  EXPECT_EQ(kept_answer(1).body, std::nullopt);
+  EXPECT_TRUE(kept_answer(1).headers.empty());
+}
+
+}  // namespace
+}  // namespace pawl::sealed
