@@ -19,11 +19,10 @@ struct NotYet {
   CallerFrom from = CallerFrom::single;
 };
 
-constexpr std::array<NotYet, 5> not_yet{{
+constexpr std::array<NotYet, 4> not_yet{{
     {"max_request_age", [](const RoutePolicy& p) { return p.max_request_age.has_value(); }},
     {"from = \"jwt\"", nullptr, CallerFrom::jwt},
     {"from = \"header\"", nullptr, CallerFrom::header},
-    {"from = \"mtls\"", nullptr, CallerFrom::mtls},
     {"from = \"subrequest\"", nullptr, CallerFrom::subrequest},
 }};
 
@@ -111,6 +110,19 @@ Troubles check_ready_to_serve(const Config& config, Purpose purpose) {
             "another's keys; choose [caller] from = \"api-key\", \"jwt\", \"header\", \"mtls\" or "
             "\"subrequest\", or \"single\" if all callers are one tenant",
         "listen"));
+  }
+  const bool by_certificate = config.caller.from == CallerFrom::mtls;
+  if (by_certificate && config.tls.certificate_file.empty()) {
+    troubles.push_back(
+        whole("[caller] from = \"mtls\" needs [tls]: certificates are shown over TLS alone",
+              "caller.from"));
+  }
+  if (by_certificate && !config.tls.client_ca_file.empty() &&
+      config.tls.client_ca_file != config.caller.client_ca_file) {
+    troubles.push_back(
+        whole("[tls] client_ca_file and [caller] client_ca_file name different files: whom the "
+              "one lets in would be a caller that the other did not sign; give one of them",
+              "tls.client_ca_file"));
   }
   if (!is_loopback(config.admin.listen) && config.admin.token_file.empty()) {
     troubles.push_back(whole("the admin listener is on " + to_text(config.admin.listen) +

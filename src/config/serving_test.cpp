@@ -82,7 +82,7 @@ TEST_F(Serving, SaysWhatIsNotBuiltYetAndWhereItIsUsed) {
                          "[[route]]\nmatch = \"POST /b\"\nname = \"b\"\n"),
       "pawl serve does not do max_request_age yet ([policy], route \"b\")\n");
   EXPECT_EQ(why_not(upstream + "[caller]\nfrom = \"mtls\"\nclient_ca_file = \"x\""),
-            "pawl serve does not do from = \"mtls\" yet ([caller])\n");
+            "[caller] from = \"mtls\" needs [tls]: certificates are shown over TLS alone\n");
 }
 
 TEST_F(Serving, ATransactionalRouteNeedsPostgres) {

@@ -39,6 +39,21 @@ log = "json"
 listen = "[::1]:9"
 token_file = "/t \"quoted\" \u007F"
 
+[admin.tls]
+certificate_file = "/ac"
+key_file = "/ak"
+client_ca_file = "/aca"
+
+[tls]
+certificate_file = "/c"
+key_file = "/k"
+client_ca_file = "/ca"
+
+[upstream_tls]
+ca_file = "/uca"
+certificate_file = "/uc"
+key_file = "/uk"
+
 [caller]
 from = "jwt"
 secret_file = "/secret"
@@ -196,7 +211,7 @@ TEST(Show, EveryWayToKnowACallerSurvivesTheRoundTrip) {
         std::string("from = \"header\"\nheader = \"X-Tenant\"\ntrusted = [\"127.0.0.1/32\"]\n"),
         std::string(
             "from = \"jwt\"\njwks_file = \"/j\"\ntenant_claim = \"sub\"\nleeway = \"0s\"\n"),
-        std::string("from = \"mtls\"\nclient_ca_file = \"/ca\"\n"),
+        std::string("from = \"mtls\"\nclient_ca_file = \"/ca\"\ncertificate_name = \"uri\"\n"),
         std::string("from = \"subrequest\"\nurl = \"http://a/b\"\nscope_header = \"X-Org\"\n")}) {
     const std::string text = shown(good("[caller]\n" + caller));
     EXPECT_THAT(text, HasSubstr("\n[caller]\n" + caller + "\n[limits]"));

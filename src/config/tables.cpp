@@ -127,6 +127,26 @@ const Settings<Admin>& admin_settings() {
   return settings;
 }
 
+const Settings<ListenerTls>& listener_tls_settings() {
+  using T = ListenerTls;
+  static const Settings<T> settings{
+      text<T>("certificate_file", &T::certificate_file, not_empty),
+      text<T>("key_file", &T::key_file, not_empty),
+      text<T>("client_ca_file", &T::client_ca_file, not_empty),
+  };
+  return settings;
+}
+
+const Settings<UpstreamTls>& upstream_tls_settings() {
+  using T = UpstreamTls;
+  static const Settings<T> settings{
+      text<T>("ca_file", &T::ca_file, not_empty),
+      text<T>("certificate_file", &T::certificate_file, not_empty),
+      text<T>("key_file", &T::key_file, not_empty),
+  };
+  return settings;
+}
+
 const Settings<Limits>& limits_settings() {
   using L = Limits;
   static const Settings<L> settings{

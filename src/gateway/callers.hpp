@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pawl/types/key.hpp"
+#include "src/adapters/http/server_tls.hpp"
 #include "src/config/config.hpp"
 
 namespace pawl::gateway {
@@ -28,6 +29,11 @@ class Callers {
   // The header whose value `caller_of` wants; empty: none.
   [[nodiscard]] const std::string& header() const { return header_; }
 
+  // mtls: the caller is who its certificate says. Nothing: it does not say.
+  [[nodiscard]] bool by_certificate() const { return from_ == config::CallerFrom::mtls; }
+  [[nodiscard]] std::optional<std::string> caller_in(
+      const http::ClientCertificate& certificate) const;
+
   // The caller's name, or nothing: not known. `credential`: that header's value, if it was sent.
   [[nodiscard]] std::optional<std::string> caller_of(
       std::optional<std::string_view> credential) const;
@@ -35,6 +41,7 @@ class Callers {
  private:
   bool chosen_;
   config::CallerFrom from_;
+  config::CertificateName certificate_name_;
   std::vector<std::string> credential_headers_;
   std::string header_;
   std::map<std::string, std::string, std::less<>> scope_by_hash_;

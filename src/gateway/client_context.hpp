@@ -11,8 +11,9 @@
 namespace pawl::gateway {
 
 struct Gateway::ClientContext final : RequestContext {
-  ClientContext(http::ClientRequest& incoming, const config::Route& matched, BootTime now,
-                NodeServices& shared);
+  // `matched`: of `config`.
+  ClientContext(http::ClientRequest& incoming, SharedConfig config, const config::Route& matched,
+                BootTime now, MemoryBudget& memory);
 
   [[nodiscard]] bool client_is_gone() override { return request.stream().is_gone(); }
   [[nodiscard]] bool is_stored() const override { return policy.mode == Mode::async; }
@@ -20,6 +21,7 @@ struct Gateway::ClientContext final : RequestContext {
   void name_host(const std::vector<std::string>& hosts);
 
   http::ClientRequest& request;
+  const SharedConfig served;  // from the head to the answer, whatever is in force by then
   const config::Route& route;
   BootTime arrived_at;
   LogLine line;

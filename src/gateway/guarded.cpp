@@ -55,6 +55,7 @@ class Forwarded final : public http::RequestWriter {
     options.pseudonym = pseudonym_;
     options.client = request_.client;
     options.default_host = default_host_;
+    options.scheme = request_.scheme();
     options.names_key = policy_.forward_key == config::ForwardKey::same;
     options.extra = &extra;
     std::string out;
@@ -109,7 +110,7 @@ class UpstreamExecution final : public Execution {
 
 Expected<std::string, ProblemDetails> Gateway::caller_of(const ClientContext& context) const {
   const http::RequestHead& head = context.request.head;
-  const Callers& callers = shared_.callers;
+  const Callers& callers = context.served->callers;
   std::optional<std::string_view> credential;
   if (!callers.header().empty()) {
     if (http::is_doubtful(head, callers.header())) {
@@ -118,7 +119,12 @@ Expected<std::string, ProblemDetails> Gateway::caller_of(const ClientContext& co
     }
     credential = http::find(head.fields, callers.header());
   }
-  std::optional<std::string> caller = callers.caller_of(credential);
+  std::optional<std::string> caller;
+  if (!callers.by_certificate()) {
+    caller = callers.caller_of(credential);
+  } else if (context.request.certificate) {
+    caller = callers.caller_in(*context.request.certificate);
+  }
   if (!caller) return Unexpected{ProblemDetails{Problem::unauthenticated, "", {}, {}}};
   return std::move(*caller);
 }
@@ -126,18 +132,21 @@ Expected<std::string, ProblemDetails> Gateway::caller_of(const ClientContext& co
 std::string Gateway::sender_of(const ClientContext& context) const {
   const http::Fields& fields = context.request.head.fields;
   std::string sent;
-  for (const std::string_view name : shared_.callers.credential_headers()) {
+  for (const std::string_view name : context.served->callers.credential_headers()) {
     append_values(sent, fields, name);
   }
-  if (!shared_.callers.header().empty()) append_values(sent, fields, shared_.callers.header());
+  if (!context.served->callers.header().empty())
+    append_values(sent, fields, context.served->callers.header());
+  const auto& certificate = context.request.certificate;
+  if (certificate) sent.append("certificate ").append(certificate->subject);
   if (sent.empty()) sent = context.request.client;
   return hex(sha256(sent));
 }
 
 void Gateway::note_credentials(ClientContext& context) const {
-  if (shared_.callers.chosen()) return;
+  if (context.served->callers.chosen()) return;
   std::string sent;
-  for (const std::string_view name : shared_.callers.credential_headers()) {
+  for (const std::string_view name : context.served->callers.credential_headers()) {
     append_values(sent, context.request.head.fields, name);
   }
   context.client = hex(sha256(sent));
@@ -204,7 +213,7 @@ Task<bool> Gateway::read_body(ClientContext& context, std::optional<ProblemDetai
 Task<void> Gateway::guard(ClientContext& context) {
   std::optional<ProblemDetails> trouble = identify(context);
   if (!co_await read_body(context, std::move(trouble))) co_return;
-  context.name_host(shared_.config.hosts);
+  context.name_host(context.served->config.hosts);
   const config::RoutePolicy& policy = context.route.policy;
   const bool may_accept = policy.in_flight == WhenInFlight::accepted || policy.mode == Mode::async;
   if (may_accept) context.status_url = status_url(context.key, context.route);

@@ -46,8 +46,9 @@ Expected<Key, KeyRefusal> checked_key(std::string_view key, KeyRules rules) {
 }  // namespace
 
 // Off for everybody, or not for this caller.
-std::optional<Response> Gateway::refuse_caller(const std::string& caller) const {
-  const std::vector<std::string>& listed = shared_.config.key_api.callers;
+std::optional<Response> Gateway::refuse_caller(const ClientContext& context,
+                                               const std::string& caller) {
+  const std::vector<std::string>& listed = context.served->config.key_api.callers;
   if (listed.empty()) {
     return plain_problem(404, "Not Found", "The key API is off: no caller is listed for it.");
   }
@@ -83,15 +84,15 @@ Task<void> Gateway::answer_key_call(ClientContext& context) {
   context.line.path = verb ? path_of(*verb) : keys_path;
   const Expected<std::string, ProblemDetails> caller = caller_of(context);
   std::optional<Response> refusal;
-  if (shared_.config.key_api.callers.empty()) {
-    refusal = refuse_caller({});
+  if (context.served->config.key_api.callers.empty()) {
+    refusal = refuse_caller(context, {});
   } else if (!caller) {
     refusal = boundary_.problem(context, caller.error());
   } else if (!verb) {
     refusal = plain_problem(404, "Not Found",
                             "Below a key there are reserve, advance, complete, release and renew.");
   } else {
-    refusal = refuse_caller(*caller);
+    refusal = refuse_caller(context, *caller);
   }
   if (refusal) {
     name_answer(context, *refusal);

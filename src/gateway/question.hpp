@@ -45,7 +45,15 @@ class AlwaysOpen final : public SendGate {
 };
 
 inline http::UpstreamAddress address_of(const config::UpstreamUrl& url) {
-  return {url.host, url.port, url.tls};
+  return {url.host, url.port, url.tls, {}};
+}
+
+// The one of [upstream], with what [upstream_tls] says.
+inline http::UpstreamAddress upstream_of(const config::Config& config) {
+  http::UpstreamAddress address = address_of(config.upstream);
+  const config::UpstreamTls& tls = config.upstream_tls;
+  address.tls_files = {tls.ca_file, tls.certificate_file, tls.key_file};
+  return address;
 }
 
 }  // namespace pawl::gateway

@@ -58,6 +58,8 @@ class GatewayTest : public ::testing::Test {
 
   // One more node on this test's store, in front of this test's upstream.
   ServeProcess& start(const Settings& settings = {}, bool worker = false);
+  // What `start` writes for a node with these settings.
+  [[nodiscard]] std::string config_of(const Settings& settings) const;
   [[nodiscard]] const std::string& store_url() const { return store_url_; }
   [[nodiscard]] const std::string& database() const { return database_; }
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_.path(); }

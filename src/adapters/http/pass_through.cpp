@@ -72,6 +72,7 @@ std::string request_head(const ClientRequest& request, const PassOptions& option
   forward.pseudonym = options.pseudonym;
   forward.client = request.client;
   forward.default_host = default_host;
+  forward.scheme = request.scheme();
   append_request(out, request.head, forward);
   if (!options.request_id.empty()) append_field(out, "Pawl-Request-Id", options.request_id);
   switch (request.head.framing) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -22,7 +23,7 @@ UpstreamPool::UpstreamPool(UpstreamAddress address, Deadlines& deadlines)
   const bool v6 = address_.host.find(':') != std::string::npos;
   authority_ = v6 ? "[" + address_.host + "]" : address_.host;
   authority_ += ":" + std::to_string(address_.port);
-  if (address_.tls) tls_ = std::make_unique<TlsContext>();
+  if (address_.tls) tls_ = std::make_unique<TlsContext>(address_.tls_files);
 }
 
 UpstreamPool::~UpstreamPool() = default;
@@ -57,13 +58,13 @@ void UpstreamPool::prune() {
 Task<Expected<std::vector<UpstreamPool::Endpoint>, std::string>> UpstreamPool::resolve() {
   boost::system::error_code not_numeric;
   const net::ip::address numeric = net::ip::make_address(address_.host, not_numeric);
-  if (!not_numeric) co_return std::vector<Endpoint>{Endpoint(numeric, address_.port)};
+  if (!not_numeric) co_return std::vector<Endpoint>{net::ip::tcp::endpoint(numeric, address_.port)};
   net::ip::tcp::resolver resolver(co_await net::this_coro::executor);
   const std::string port = std::to_string(address_.port);
   const auto [error, found] = co_await resolver.async_resolve(address_.host, port, as_result);
   if (error) co_return Unexpected{"cannot resolve " + address_.host + ": " + error.message()};
   std::vector<Endpoint> endpoints;
-  for (const auto& entry : found) endpoints.push_back(entry.endpoint());
+  for (const auto& entry : found) endpoints.emplace_back(entry.endpoint());
   co_return endpoints;
 }
 
@@ -73,7 +74,7 @@ Task<Expected<std::unique_ptr<Stream>, std::string>> UpstreamPool::connect(BootT
   const auto executor = co_await net::this_coro::executor;
   std::string trouble = "no address";
   for (const Endpoint& endpoint : *endpoints) {
-    auto stream = std::make_unique<Stream>(net::ip::tcp::socket(executor), deadlines_);
+    auto stream = std::make_unique<Stream>(Socket(executor), deadlines_);
     stream->expires_at(deadline);
     const auto [error] = co_await stream->socket().async_connect(endpoint, as_result);
     if (!error && tls_) {

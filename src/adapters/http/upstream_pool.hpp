@@ -10,10 +10,18 @@
 
 namespace pawl::http {
 
+// Whom to trust over TLS, and what to show; empty: the system's authorities, and nothing.
+struct UpstreamTlsFiles {
+  std::string ca_file;
+  std::string certificate_file;
+  std::string key_file;
+};
+
 struct UpstreamAddress {
   std::string host;
   std::uint16_t port = 80;
   bool tls = false;
+  UpstreamTlsFiles tls_files = {};
 };
 
 class UpstreamPool {
@@ -39,7 +47,7 @@ class UpstreamPool {
   [[nodiscard]] const std::string& authority() const { return authority_; }
 
  private:
-  using Endpoint = boost::asio::ip::tcp::endpoint;
+  using Endpoint = boost::asio::generic::stream_protocol::endpoint;
   Task<Expected<std::vector<Endpoint>, std::string>> resolve();
 
   UpstreamAddress address_;
