@@ -9,7 +9,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const std::string reloaded = "the configuration was reloaded";
+const std::string taken_over = "the configuration was reloaded";
 
 class TlsListener : public OnSqlite {
  protected:
@@ -131,7 +131,7 @@ TEST_F(TlsListener, ARenewedCertificateIsTakenOverAndConnectionsStay) {
   make_certificate("renewed", "ca", "subjectAltName=DNS:localhost");
   gateway.rewrite_config(config_of({"", "", tls("tls", "renewed")}));
   gateway.ask_to_reload();
-  ASSERT_TRUE(gateway.wait_for_text(reloaded));
+  ASSERT_TRUE(gateway.wait_for_text(taken_over));
   EXPECT_THAT(served_subject(gateway), HasSubstr("CN = renewed"));
 
   std::filesystem::copy_file(file("ca.key"), file("renewed.key"),
