@@ -37,11 +37,12 @@ struct Address {
   friend bool operator==(const Address&, const Address&) = default;
 };
 
-// "http://127.0.0.1:3000". No path: a proxy does not rewrite paths.
+// "http://127.0.0.1:3000". No path: a proxy does not rewrite paths. Or "unix:/run/api.sock".
 struct UpstreamUrl {
   bool tls = false;
   std::string host;
   std::uint16_t port = 80;
+  std::string socket = {};  // of a Unix socket: its path, and the host is "localhost"
   friend bool operator==(const UpstreamUrl&, const UpstreamUrl&) = default;
 };
 
@@ -197,6 +198,7 @@ struct Limits {
 struct Config {
   Address listen{"127.0.0.1", 8080};
   UpstreamUrl upstream;
+  std::vector<UpstreamUrl> more_upstreams;  // the same API elsewhere
   // Lower-case names of APIs behind this gateway that must not be taken for one another.
   std::vector<std::string> hosts;
   std::string store = "sqlite:pawl.db";  // as written, until expand_store was called

@@ -78,7 +78,8 @@ Troubles apply(Config& config, const Overrides& overrides) {
   Troubles troubles;
   apply_flag("--listen", overrides.listen, parse_address, config.listen, troubles);
   apply_flag("--admin", overrides.admin, parse_address, config.admin.listen, troubles);
-  apply_flag("--upstream", overrides.upstream, parse_upstream, config.upstream, troubles);
+  apply_flag("--upstream", overrides.upstream, parse_upstream_or_socket, config.upstream, troubles);
+  if (overrides.upstream) config.more_upstreams.clear();
   if (overrides.store) {
     const std::string must = check_store(*overrides.store);
     if (must.empty()) {

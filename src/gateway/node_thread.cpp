@@ -31,8 +31,8 @@ EngineOptions engine_options(const NodeServices& shared) {
 
 NodeThread::NodeThread(const config::Config& config, NodeServices& shared, Ports ports)
     : loop(shared.log),
-      pool(upstream_of(config), loop.deadlines),
-      others(upstream_of(config), loop.deadlines),
+      pool(upstreams_of(config), loop.deadlines),
+      others(upstreams_of(config), loop.deadlines),
       store(ports.store, loop.clock, ports.metrics, shared.cache),
       engine(store, loop.clock, loop.entropy, ports.metrics, engine_options(shared)),
       gateway(shared, engine, store, pool, others, loop.clock, loop.entropy, loop.sleepers),

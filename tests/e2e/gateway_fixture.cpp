@@ -83,7 +83,8 @@ GatewayTest::GatewayTest(StoreKind kind) {
 
 std::string GatewayTest::config_of(const Settings& settings) const {
   const std::string behind = settings.upstream.empty() ? upstream.url() : settings.upstream;
-  return "upstream = \"" + behind + "\"\nstore = \"" + store_url_ +
+  const bool is_list = behind.starts_with('[');
+  return "upstream = " + (is_list ? behind : "\"" + behind + "\"") + "\nstore = \"" + store_url_ +
          "\"\nallow_lossy_store = true\n" + settings.top + "\n[policy]\n" + settings.policy + "\n" +
          settings.rest;
 }

@@ -34,7 +34,7 @@ struct Settings {
   std::string policy;                   // lines of [policy]
   std::string top;                      // lines before any table
   std::string rest;                     // further tables
-  std::string upstream = "";            // a URL; empty: this test's own
+  std::string upstream = "";            // a URL, or a list of them in brackets; empty: this test's own
   std::uint16_t port = 0;               // for one that must be found where another was; 0: any
   std::vector<std::string> flags = {};  // of the command line
 };

@@ -2,7 +2,7 @@
 #include <fstream>
 
 #include "src/core/sha256.hpp"
-#include "tests/e2e/gateway_fixture.hpp"
+#include "tests/e2e/tls_fixture.hpp"
 
 namespace pawl::e2e {
 namespace {
@@ -12,12 +12,6 @@ using ::testing::Not;
 
 const std::string reloaded = "the configuration was reloaded";
 const std::string refused = "the configuration was not reloaded";
-
-std::size_t count_of(const std::string& text, const std::string& part) {
-  std::size_t count = 0;
-  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++count;
-  return count;
-}
 
 std::string api_key(const std::string& scope, const std::string& key) {
   return "[[caller.api_key]]\nscope = \"" + scope + "\"\nsha256 = \"" + hex(sha256(key)) + "\"\n";

@@ -1,8 +1,5 @@
-// Listeners that speak TLS, with certificates of our own making and curl as the client.
-#include <fstream>
-
-#include "tests/e2e/gateway_fixture.hpp"
-#include "tests/support/process.hpp"
+// Listeners that speak TLS.
+#include "tests/e2e/tls_fixture.hpp"
 
 namespace pawl::e2e {
 namespace {
@@ -11,76 +8,7 @@ using ::testing::HasSubstr;
 
 const std::string taken_over = "the configuration was reloaded";
 
-class TlsListener : public OnSqlite {
- protected:
-  TlsListener() {
-    make_authority("ca");
-    make_certificate("server", "ca", "subjectAltName=DNS:localhost,IP:127.0.0.1");
-  }
-
-  [[nodiscard]] std::string file(const std::string& name) const { return folder() / name; }
-
-  static void openssl(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), "/usr/bin/openssl");
-    const testing::Finished made = testing::run_program(arguments);
-    if (made.exit_code != 0) throw std::runtime_error(made.err);
-  }
-
-  void make_authority(const std::string& name) const {
-    openssl({"req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-             "-days", "2", "-subj", "/CN=" + name, "-keyout", file(name + ".key"), "-out",
-             file(name + ".pem")});
-  }
-
-  void make_certificate(const std::string& name, const std::string& authority,
-                        const std::string& extension, const std::string& days = "2") const {
-    openssl({"req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj",
-             "/O=Acme Ltd/CN=" + name, "-keyout", file(name + ".key"), "-out",
-             file(name + ".csr")});
-    std::ofstream(file(name + ".ext")) << extension << '\n';
-    openssl({"x509", "-req", "-in", file(name + ".csr"), "-CA", file(authority + ".pem"), "-CAkey",
-             file(authority + ".key"), "-CAcreateserial", "-days", days, "-extfile",
-             file(name + ".ext"), "-out", file(name + ".pem")});
-  }
-
-  [[nodiscard]] std::string tls(const std::string& table = "tls",
-                                const std::string& name = "server") const {
-    return "[" + table + "]\ncertificate_file = \"" + file(name + ".pem") + "\"\nkey_file = \"" +
-           file(name + ".key") + "\"\n";
-  }
-
-  // A payment, or what curl says of the connection.
-  [[nodiscard]] testing::Finished curl(const ServeProcess& gateway,
-                                       std::vector<std::string> more = {},
-                                       const std::string& path = "/payments") const {
-    std::vector<std::string> command{"/usr/bin/curl",
-                                     "-sS",
-                                     "--max-time",
-                                     "20",
-                                     "--cacert",
-                                     file("ca.pem"),
-                                     "-w",
-                                     " %{http_code}",
-                                     "-H",
-                                     "Idempotency-Key: 0123456789abcdef",
-                                     "-d",
-                                     R"({"amount":100})",
-                                     "-H",
-                                     "Content-Type: application/json"};
-    command.insert(command.end(), more.begin(), more.end());
-    command.push_back("https://localhost:" + std::to_string(gateway.port()) + path);
-    return testing::run_program(command);
-  }
-
-  // What `openssl s_client` saw of the certificate.
-  [[nodiscard]] std::string served_subject(const ServeProcess& gateway) const {
-    const testing::Finished seen = testing::run_program(
-        {"/usr/bin/openssl", "s_client", "-connect", "127.0.0.1:" + std::to_string(gateway.port()),
-         "-CAfile", file("ca.pem")});
-    const std::size_t start = seen.out.find("subject=");
-    return seen.out.substr(start, seen.out.find('\n', start) - start);
-  }
-};
+class TlsListener : public TlsTest {};
 
 TEST_F(TlsListener, ServesByTls12AndTls13AndSaysSoUpstream) {
   ServeProcess& gateway = start({"", "", tls()});

@@ -1,9 +1,5 @@
 #include "src/adapters/http/server_tls.hpp"
 
-#include <openssl/err.h>
-#include <openssl/ssl.h>
-#include <openssl/x509v3.h>
-
 #include <memory>
 #include <string_view>
 

@@ -86,6 +86,7 @@ class Stream final : public Deadlines::Entry {
   void shut_down_sending();
 
   BootTime idle_since{};
+  std::size_t target = 0;  // which of a pool's addresses it leads to
   // Whose body this connection has carried; empty: nobody's. A server that did not read it takes it
   // for the start of the next request, so that nobody else's may follow.
   std::string carried_for;
