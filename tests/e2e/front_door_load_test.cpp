@@ -19,7 +19,7 @@ class UnderLoad : public TlsTest {
     std::ofstream(file(name + ".lua"))
         << "local n = 0\nrequest = function()\n  n = n + 1\n  return wrk.format('POST', "
            "'/payments', {['Content-Type'] = 'application/json', ['Connection'] = '"
-        << connection << "', ['Idempotency-Key'] = 'load-of-" << name
+        << connection << "', ['Idempotency-Key'] = 'a-payment-of-" << name
         << "-' .. n}, '{\"amount\":1}')\nend\n";
     return testing::ChildProcess(
         {"/usr/bin/wrk", "-t1", "-c4", "-d600s", "--timeout", "30s", "-s", file(name + ".lua"),
