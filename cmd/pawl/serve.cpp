@@ -55,6 +55,11 @@ int run(const Options& options) {
     std::cerr << "pawl serve: " << opened.error() << '\n';
     return exit_failed;
   }
+  node.reload_by([&options] {
+    auto again = read_settings(options.config, options.overrides);
+    if (again) fit_into_descriptors(again->config);
+    return again;
+  });
   announce(node.log(), *read, state, {node.public_url(), node.admin_url()});
   if (!cut_down.empty()) node.log().say("warning", cut_down);
   for (const std::string& warning : state.sealed) node.log().say("warning", warning);
@@ -76,7 +81,7 @@ void add_serve(Command& app, int& exit_code) {
       "Works with no configuration: it listens on 127.0.0.1:8080, keeps its records\n"
       "in sqlite:pawl.db, and makes POST and PATCH safe to retry.\n"
       "SIGTERM: stops accepting (after drain_delay), finishes what is under way,\n"
-      "exits 0. SIGHUP: ignored.\n"
+      "exits 0. SIGHUP: reads the configuration again; a bad one changes nothing.\n"
       "Example: pawl serve --upstream http://127.0.0.1:3000\n"
       "Exit codes: 0 drained, 1 failed, 64 wrong usage, 65 bad configuration.");
   config::Overrides& flags = options->overrides;

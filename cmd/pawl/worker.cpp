@@ -42,6 +42,9 @@ int run(const Options& options) {
     std::cerr << "pawl worker: " << opened.error() << '\n';
     return exit_failed;
   }
+  node.reload_by([&options] {
+    return read_settings(options.config, options.overrides, config::Purpose::work);
+  });
   announce(node.log(), *read, state, {"", node.admin_url()});
   for (const std::string& warning : state.sealed) node.log().say("warning", warning);
   std::cout << "admin on " << node.admin_url() << '\n' << std::flush;
@@ -58,6 +61,7 @@ void add_worker(Command& app, int& exit_code) {
   command->footer(
       "pawl serve does all of this too; a worker of its own is for more of it, or for\n"
       "keeping it apart. Takes the same configuration. SIGTERM: finishes, exits 0.\n"
+      "SIGHUP: reads the configuration again.\n"
       "Example: pawl worker --config /etc/pawl/pawl.toml --admin 127.0.0.1:9091");
   config::Overrides& flags = options->overrides;
   command->add_option("--upstream", flags.upstream, "The API: http://HOST:PORT");

@@ -14,6 +14,7 @@
 #include "pawl/types/expected.hpp"
 #include "pawl/types/http.hpp"
 #include "src/adapters/http/head.hpp"
+#include "src/adapters/http/server_tls.hpp"
 #include "src/config/address.hpp"
 #include "src/core/render.hpp"
 #include "src/ports/clock.hpp"
@@ -24,7 +25,8 @@ namespace pawl::callers {
 // What is known of a client before its body is read.
 struct ClientView {
   const http::RequestHead& head;
-  std::string_view address;  // of the connection, not of any header
+  std::string_view address;                              // of the connection, not of any header
+  const http::ClientCertificate* certificate = nullptr;  // where it showed one, and it is good
 };
 
 struct KnownCaller {

@@ -5,6 +5,7 @@
 #include "pawl/types/check.hpp"
 #include "src/callers/api_keys.hpp"
 #include "src/callers/auth_endpoint.hpp"
+#include "src/callers/client_certificate.hpp"
 #include "src/callers/tokens.hpp"
 #include "src/callers/trusted_header.hpp"
 #include "src/core/sha256.hpp"
@@ -32,9 +33,9 @@ std::unique_ptr<CallerRule> rule_of(const config::Caller& config, Log& log) {
       return std::make_unique<Tokens>(token_rules(config), token_keys(config, log));
     case config::CallerFrom::header: return std::make_unique<TrustedHeader>(config);
     case config::CallerFrom::subrequest: return std::make_unique<AuthEndpoint>(config, log);
-    case config::CallerFrom::mtls: break;
+    case config::CallerFrom::mtls: return std::make_unique<ClientCertificates>(config);
   }
-  PAWL_CHECK(false);  // check_ready_to_serve saw to it
+  PAWL_CHECK(false);
   return nullptr;
 }
 

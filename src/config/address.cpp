@@ -148,7 +148,26 @@ Expected<UpstreamUrl, std::string> parse_upstream(std::string_view text) {
   return url;
 }
 
+Expected<UpstreamUrl, std::string> parse_upstream_or_socket(std::string_view text) {
+  constexpr std::string_view opening = "unix:";
+  constexpr std::size_t path_bytes_max = 107;  // of sockaddr_un
+  if (!text.starts_with(opening)) return parse_upstream(text);
+  text.remove_prefix(opening.size());
+  if (!text.starts_with('/') || text.find('\0') != std::string_view::npos) {
+    return Unexpected{
+        std::string("a socket is named by its whole path, like \"unix:/run/api.sock\"")};
+  }
+  if (text.size() > path_bytes_max) {
+    return Unexpected{std::string("the path of a socket must not be over 107 bytes")};
+  }
+  UpstreamUrl url;
+  url.host = "localhost";
+  url.socket = std::string(text);
+  return url;
+}
+
 std::string to_text(const UpstreamUrl& url) {
+  if (!url.socket.empty()) return "unix:" + url.socket;
   return (url.tls ? "https://" : "http://") + with_port(url.host, url.port);
 }
 

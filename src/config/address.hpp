@@ -20,6 +20,8 @@ std::string to_text(const Address& address);
 
 // "http://host[:port]" or "https://host[:port]"; a final "/" may follow.
 Expected<UpstreamUrl, std::string> parse_upstream(std::string_view text);
+// The same, or "unix:/path".
+Expected<UpstreamUrl, std::string> parse_upstream_or_socket(std::string_view text);
 std::string to_text(const UpstreamUrl& url);
 
 // Only this machine can reach it.

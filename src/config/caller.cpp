@@ -96,6 +96,7 @@ const std::vector<Row>& rows() {
       {From::jwt, false, text<C>("audience", &C::audience, not_empty)},
       {From::jwt, false, duration<C>("leeway", &C::leeway, leeway)},
       {From::mtls, true, text<C>("client_ca_file", &C::client_ca_file, not_empty)},
+      {From::mtls, false, choice<C>("certificate_name", &C::certificate_name)},
       {From::subrequest, true, text<C>("url", &C::url, endpoint)},
       {From::subrequest, true, text<C>("scope_header", &C::scope_header, header_name)},
       {From::subrequest, false,

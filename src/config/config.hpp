@@ -27,6 +27,7 @@ namespace pawl::config {
 enum class ForwardKey { same, derived };
 enum class KeyScope { caller, caller_route };
 enum class CallerFrom { single, api_key, jwt, header, mtls, subrequest };
+enum class CertificateName { subject, uri, dns, email };
 enum class LogFormat { human, json };
 enum class UntilClose { verify, accept };
 
@@ -37,11 +38,12 @@ struct Address {
   friend bool operator==(const Address&, const Address&) = default;
 };
 
-// "http://127.0.0.1:3000". No path: a proxy does not rewrite paths.
+// "http://127.0.0.1:3000". No path: a proxy does not rewrite paths. Or "unix:/run/api.sock".
 struct UpstreamUrl {
   bool tls = false;
   std::string host;
   std::uint16_t port = 80;
+  std::string socket = {};  // of a Unix socket: its path, and the host is "localhost"
   friend bool operator==(const UpstreamUrl&, const UpstreamUrl&) = default;
 };
 
@@ -138,6 +140,7 @@ struct Caller {
   std::string audience;
   Duration leeway = std::chrono::seconds(0);
   std::string client_ca_file;
+  CertificateName certificate_name = CertificateName::subject;  // mtls: what of it is the tenant
   // subrequest: who is asked, with which of the request's headers, and which of the answer's names
   // the tenant.
   std::string url;
@@ -161,7 +164,22 @@ struct Destination {
   std::string reconcile;  // the [[source]] that knows what became of a call; empty: nobody
 };
 
+// [tls], [admin.tls]: what a listener proves itself with. No certificate: it speaks plain HTTP.
+struct ListenerTls {
+  std::string certificate_file;  // with its chain
+  std::string key_file;
+  std::string client_ca_file;  // given: every client must have a certificate signed by it
+};
+
+// [upstream_tls]: for an upstream that is https.
+struct UpstreamTls {
+  std::string ca_file;           // in place of the system's authorities
+  std::string certificate_file;  // of ours, for an upstream that asks for one
+  std::string key_file;
+};
+
 struct Admin {
+  ListenerTls tls;
   Address listen{"127.0.0.1", 9090};
   std::string token_file;
   std::string token;  // empty until load_secrets has read the file
@@ -194,6 +212,7 @@ struct Limits {
 struct Config {
   Address listen{"127.0.0.1", 8080};
   UpstreamUrl upstream;
+  std::vector<UpstreamUrl> more_upstreams;  // the same API elsewhere
   // Lower-case names of APIs behind this gateway that must not be taken for one another.
   std::vector<std::string> hosts;
   std::string store = "sqlite:pawl.db";  // as written, until expand_store was called
@@ -209,6 +228,8 @@ struct Config {
   std::size_t memory_budget = 0;                     // bytes; 0: a share of what the machine has
   bool allow_lossy_store = false;
   LogFormat log = LogFormat::human;
+  ListenerTls tls;
+  UpstreamTls upstream_tls;
   Admin admin;
   Caller caller;
   Limits limits;
@@ -245,6 +266,14 @@ struct Names<config::CallerFrom> {
        {config::CallerFrom::header, "header"},
        {config::CallerFrom::mtls, "mtls"},
        {config::CallerFrom::subrequest, "subrequest"}}};
+};
+template <>
+struct Names<config::CertificateName> {
+  static constexpr NameTable<config::CertificateName, 4> table{
+      {{config::CertificateName::subject, "subject"},
+       {config::CertificateName::uri, "uri"},
+       {config::CertificateName::dns, "dns"},
+       {config::CertificateName::email, "email"}}};
 };
 template <>
 struct Names<config::UntilClose> {

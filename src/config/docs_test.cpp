@@ -43,6 +43,8 @@ void expect_rows(std::string_view heading, const Settings<Owner>& settings, cons
 TEST(ConfigurationPage, HasEverySettingWithItsDefault) {
   expect_rows("Top level", top_settings(), Config{});
   expect_rows("`[admin]`", admin_settings(), Admin{});
+  expect_rows("`[tls]`", listener_tls_settings(), ListenerTls{});
+  expect_rows("`[upstream_tls]`", upstream_tls_settings(), UpstreamTls{});
   expect_rows("`[limits]`", limits_settings(), Limits{});
   expect_rows("`[encryption]`", encryption_settings(), Encryption{});
   expect_rows("`[policy]`, and each `[[route]]`", policy_settings(), RoutePolicy{});

@@ -71,6 +71,22 @@ void check_database(const Config& config, Troubles& troubles) {
   if (!loose.empty()) troubles.push_back(trouble_in(path, loose, setting));
 }
 
+// Whoever has it is this node.
+void check_key_file(const Named& setting, const std::string& path, Troubles& troubles) {
+  if (path.empty()) return;
+  check_file(setting, path, troubles);
+  const std::string unsafe = unsafe_secret(path);
+  if (!unsafe.empty()) troubles.push_back(trouble_in(path, unsafe, setting));
+}
+
+void check_tls_files(const std::string& path, const std::string& words, const ListenerTls& files,
+                     Troubles& troubles) {
+  check_file({path + ".certificate_file", words + " certificate_file"}, files.certificate_file,
+             troubles);
+  check_key_file({path + ".key_file", words + " key_file"}, files.key_file, troubles);
+  check_file({path + ".client_ca_file", words + " client_ca_file"}, files.client_ca_file, troubles);
+}
+
 }  // namespace
 
 std::string open_to_all(const std::string& path) {
@@ -238,6 +254,13 @@ Troubles check_files(const Config& config) {
   check_file({"caller.keys_file", "[caller] keys_file"}, config.caller.keys_file, troubles);
   check_file({"caller.client_ca_file", "[caller] client_ca_file"}, config.caller.client_ca_file,
              troubles);
+  check_tls_files("tls", "[tls]", config.tls, troubles);
+  check_tls_files("admin.tls", "[admin.tls]", config.admin.tls, troubles);
+  const UpstreamTls& upstream = config.upstream_tls;
+  check_file({"upstream_tls.ca_file", "[upstream_tls] ca_file"}, upstream.ca_file, troubles);
+  check_file({"upstream_tls.certificate_file", "[upstream_tls] certificate_file"},
+             upstream.certificate_file, troubles);
+  check_key_file({"upstream_tls.key_file", "[upstream_tls] key_file"}, upstream.key_file, troubles);
   Config scratch;
   scratch.fingerprint_secret_files = config.fingerprint_secret_files;
   scratch.destinations = config.destinations;

@@ -24,8 +24,10 @@ struct Place {
 const std::vector<Place>& places() {
   static const std::vector<Place> all = [] {
     std::vector<std::string_view> top = names_of(top_settings());
-    top.insert(top.end(), {"admin", "caller", "policy", "route", "limits", "encryption",
-                           "fingerprint_secret", "key_api", "destination", "source"});
+    top.insert(top.end(), {"admin", "tls", "upstream_tls", "caller", "policy", "route", "limits",
+                           "encryption", "fingerprint_secret", "key_api", "destination", "source"});
+    std::vector<std::string_view> admin = names_of(admin_settings());
+    admin.push_back("tls");
     std::vector<std::string_view> source = names_of(source_settings());
     source.insert(source.end(), {"headers", "rule", "webhook", "ledger"});
     std::vector<std::string_view> ledger = names_of(ledger_settings());
@@ -38,7 +40,10 @@ const std::vector<Place>& places() {
         {top_level, top},
         {policy_table, names_of(policy_settings())},
         {route_table, route},
-        {admin_table, names_of(admin_settings())},
+        {admin_table, admin},
+        {tls_table, names_of(listener_tls_settings())},
+        {admin_tls_table, names_of(listener_tls_settings())},
+        {upstream_tls_table, names_of(upstream_tls_settings())},
         {caller_table, caller_names()},
         {api_key_table, {"scope", "sha256"}},
         {limits_table, names_of(limits_settings())},

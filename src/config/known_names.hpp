@@ -11,6 +11,9 @@ namespace pawl::config {
 // Tables as a message names them.
 inline constexpr std::string_view top_level = "";
 inline constexpr std::string_view admin_table = "[admin]";
+inline constexpr std::string_view tls_table = "[tls]";
+inline constexpr std::string_view admin_tls_table = "[admin.tls]";
+inline constexpr std::string_view upstream_tls_table = "[upstream_tls]";
 inline constexpr std::string_view caller_table = "[caller]";
 inline constexpr std::string_view api_key_table = "[[caller.api_key]]";
 inline constexpr std::string_view policy_table = "[policy]";

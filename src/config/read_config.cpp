@@ -35,6 +35,30 @@ void read_table(const Node& document, std::string_view name, std::string_view wh
   read_settings(*table, settings, owner, findings);
 }
 
+// A certificate is of no use without its key, nor the other way round.
+template <class Files>
+void check_pair(const Node& document, std::string_view name, std::string_view where,
+                const Files& files, bool needed, Diagnostics& findings) {
+  const Node* const table = document.find(name);
+  if (table == nullptr || table->kind != Kind::table) return;
+  const bool whole = !files.certificate_file.empty() && !files.key_file.empty();
+  const bool none = files.certificate_file.empty() && files.key_file.empty();
+  if (whole || (none && !needed)) return;
+  findings.error(table->at, std::string(where) + " needs both 'certificate_file' and 'key_file'");
+}
+
+void read_tls(const Node& document, Config& config, Diagnostics& findings) {
+  read_table(document, "tls", tls_table, listener_tls_settings(), config.tls, findings);
+  check_pair(document, "tls", tls_table, config.tls, true, findings);
+  read_table(document, "upstream_tls", upstream_tls_table, upstream_tls_settings(),
+             config.upstream_tls, findings);
+  check_pair(document, "upstream_tls", upstream_tls_table, config.upstream_tls, false, findings);
+  const Node* const admin = document.find("admin");
+  if (admin == nullptr || admin->kind != Kind::table) return;
+  read_table(*admin, "tls", admin_tls_table, listener_tls_settings(), config.admin.tls, findings);
+  check_pair(*admin, "tls", admin_tls_table, config.admin.tls, true, findings);
+}
+
 std::string secret_id(std::string_view text) {
   const bool good =
       !text.empty() && text.size() <= 32 && text != "-" && std::ranges::all_of(text, [](char c) {
@@ -186,6 +210,7 @@ Expected<Read, Troubles> read_config(std::string_view text, std::string_view fil
   check_names(*document, top_level, findings);
   read_settings(*document, top_settings(), config, findings);
   read_table(*document, "admin", admin_table, admin_settings(), config.admin, findings);
+  read_tls(*document, config, findings);
   read_table(*document, "limits", limits_table, limits_settings(), config.limits, findings);
   read_table(*document, "encryption", encryption_table, encryption_settings(), config.encryption,
              findings);

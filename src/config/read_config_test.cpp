@@ -58,6 +58,7 @@ file = "/old"
 )");
   EXPECT_EQ(config.listen, (Address{"0.0.0.0", 80}));
   EXPECT_EQ(config.upstream, (UpstreamUrl{true, "api", 8443}));
+  EXPECT_EQ(config.more_upstreams, std::vector<UpstreamUrl>{});
   EXPECT_EQ(config.store, "host=db dbname=pawl");
   EXPECT_EQ(config.drain_timeout, 60s);
   EXPECT_EQ(config.sweep_interval, 5s);

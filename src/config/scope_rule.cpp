@@ -194,6 +194,9 @@ std::string scope_rule(const Config& config) {
     for (const std::string& claim : caller.tenant_claim) claims.append(claim).append(" ");
     add(rule, "tenant_claim", claims);
   }
+  if (from == CallerFrom::mtls) {
+    add(rule, "certificate_name", pawl::to_text(caller.certificate_name));
+  }
   if (from == CallerFrom::header) add(rule, "header", caller.header);
   if (from == CallerFrom::subrequest) add(rule, "scope_header", caller.scope_header);
   add(rule, makes_keys(config.policy) ? std::string(fallback) : joined(unguarded_opening, fallback),

@@ -1,7 +1,6 @@
 #include "src/config/serving.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "src/config/address.hpp"
 #include "src/config/files.hpp"
@@ -10,17 +9,6 @@
 
 namespace pawl::config {
 namespace {
-
-// What the file may say already and `pawl serve` does not do yet. Whoever builds one of them
-// deletes its row.
-struct NotYet {
-  std::string_view setting;
-  CallerFrom from;
-};
-
-constexpr std::array<NotYet, 1> not_yet{{
-    {"from = \"mtls\"", CallerFrom::mtls},
-}};
 
 // Where something is used: "[policy], route \"payments\"", and the first of them by its path.
 struct Uses {
@@ -69,7 +57,8 @@ Troubles apply(Config& config, const Overrides& overrides) {
   Troubles troubles;
   apply_flag("--listen", overrides.listen, parse_address, config.listen, troubles);
   apply_flag("--admin", overrides.admin, parse_address, config.admin.listen, troubles);
-  apply_flag("--upstream", overrides.upstream, parse_upstream, config.upstream, troubles);
+  apply_flag("--upstream", overrides.upstream, parse_upstream_or_socket, config.upstream, troubles);
+  if (overrides.upstream) config.more_upstreams.clear();
   if (overrides.store) {
     const std::string must = check_store(*overrides.store);
     if (must.empty()) {
@@ -102,6 +91,19 @@ Troubles check_ready_to_serve(const Config& config, Purpose purpose) {
             "\"subrequest\", or \"single\" if all callers are one tenant",
         "listen"));
   }
+  const bool by_certificate = config.caller.from == CallerFrom::mtls;
+  if (by_certificate && config.tls.certificate_file.empty()) {
+    troubles.push_back(
+        whole("[caller] from = \"mtls\" needs [tls]: certificates are shown over TLS alone",
+              "caller.from"));
+  }
+  if (by_certificate && !config.tls.client_ca_file.empty() &&
+      config.tls.client_ca_file != config.caller.client_ca_file) {
+    troubles.push_back(
+        whole("[tls] client_ca_file and [caller] client_ca_file name different files: whom the "
+              "one lets in would be a caller that the other did not sign; give one of them",
+              "tls.client_ca_file"));
+  }
   if (!is_loopback(config.admin.listen) && config.admin.token_file.empty()) {
     troubles.push_back(whole("the admin listener is on " + to_text(config.admin.listen) +
                                  ", which others can reach: it needs [admin] token_file there",
@@ -131,11 +133,6 @@ Troubles check_ready_to_serve(const Config& config, Purpose purpose) {
             ") do not go together: nothing is reserved for what is only watched, so the service "
             "would have no fence to complete with; observe without transactional first",
         unfenced.first));
-  }
-  for (const NotYet& row : not_yet) {
-    if (config.caller.from != row.from) continue;
-    troubles.push_back(whole(
-        "pawl serve does not do " + std::string(row.setting) + " yet ([caller])", "caller.from"));
   }
   return troubles;
 }

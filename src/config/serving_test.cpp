@@ -78,7 +78,7 @@ TEST_F(Serving, NothingNeedsTheStoreWhereNothingIsGuarded) {
 
 TEST_F(Serving, SaysWhatIsNotBuiltYetAndWhereItIsUsed) {
   EXPECT_EQ(why_not(upstream + "[caller]\nfrom = \"mtls\"\nclient_ca_file = \"x\""),
-            "pawl serve does not do from = \"mtls\" yet ([caller])\n");
+            "[caller] from = \"mtls\" needs [tls]: certificates are shown over TLS alone\n");
 }
 
 TEST_F(Serving, EveryOtherWayToKnowACallerIsBuilt) {

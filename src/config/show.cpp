@@ -72,6 +72,14 @@ std::string show(const Config& config, Secrets secrets) {
   if (secrets == Secrets::masked) return show(masked(config), Secrets::shown);
   std::string text = show_lines(top_settings(), config);
   text += "\n[admin]\n" + show_lines(admin_settings(), config.admin);
+  if (!config.admin.tls.certificate_file.empty()) {
+    text += "\n[admin.tls]\n" + show_lines(listener_tls_settings(), config.admin.tls);
+  }
+  if (!config.tls.certificate_file.empty()) {
+    text += "\n[tls]\n" + show_lines(listener_tls_settings(), config.tls);
+  }
+  const std::string upstream_tls = show_lines(upstream_tls_settings(), config.upstream_tls);
+  if (!upstream_tls.empty()) text += "\n[upstream_tls]\n" + upstream_tls;
   text += show_caller(config.caller);
   text += "\n[limits]\n" + show_lines(limits_settings(), config.limits);
   if (!config.encryption.keys_file.empty()) {

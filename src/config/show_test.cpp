@@ -39,6 +39,21 @@ log = "json"
 listen = "[::1]:9"
 token_file = "/t \"quoted\" \u007F"
 
+[admin.tls]
+certificate_file = "/ac"
+key_file = "/ak"
+client_ca_file = "/aca"
+
+[tls]
+certificate_file = "/c"
+key_file = "/k"
+client_ca_file = "/ca"
+
+[upstream_tls]
+ca_file = "/uca"
+certificate_file = "/uc"
+key_file = "/uk"
+
 [caller]
 from = "jwt"
 secret_file = "/secret"
@@ -198,7 +213,7 @@ TEST(Show, EveryWayToKnowACallerSurvivesTheRoundTrip) {
             "from = \"jwt\"\njwks_file = \"/j\"\ntenant_claim = \"sub\"\nleeway = \"0s\"\n"),
         std::string("from = \"jwt\"\njwks_url = \"https://id/keys\"\ntenant_claim = [\"org\", "
                     "\"sub\"]\nleeway = \"0s\"\n"),
-        std::string("from = \"mtls\"\nclient_ca_file = \"/ca\"\n"),
+        std::string("from = \"mtls\"\nclient_ca_file = \"/ca\"\ncertificate_name = \"uri\"\n"),
         std::string("from = \"subrequest\"\nurl = \"http://a/b\"\nscope_header = \"X-Org\"\n"
                     "request_headers = [\"X-Session\"]\ntimeout = \"1s\"\ncache_for = \"0s\"\n")}) {
     const std::string text = shown(good("[caller]\n" + caller));

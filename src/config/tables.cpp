@@ -31,8 +31,27 @@ auto parsed_by(Parse parse) {
 
 std::string show_address(const Address& address) { return quote(to_text(address)); }
 
-std::string show_upstream(const UpstreamUrl& url) {
-  return url.host.empty() ? std::string() : quote(to_text(url));
+// One, or a list of them.
+void read_upstreams(const Node& node, Config& config, Diagnostics& findings) {
+  const auto each = parsed_by(parse_upstream_or_socket);
+  std::vector<UpstreamUrl> all;
+  const bool is_list = node.kind == Kind::array && !node.items.empty();
+  for (std::size_t i = 0; i < (is_list ? node.items.size() : 1); ++i) {
+    const std::optional<UpstreamUrl> url =
+        each({"upstream", is_list ? node.items[i] : node}, findings);
+    if (!url) return;
+    all.push_back(*url);
+  }
+  config.upstream = all.front();
+  config.more_upstreams.assign(all.begin() + 1, all.end());
+}
+
+std::string show_upstreams(const Config& config) {
+  if (config.upstream.host.empty()) return {};
+  if (config.more_upstreams.empty()) return quote(to_text(config.upstream));
+  std::vector<std::string> all{to_text(config.upstream)};
+  for (const UpstreamUrl& url : config.more_upstreams) all.push_back(to_text(url));
+  return show_strings(all);
 }
 
 std::optional<std::string> store_in(Value value, Diagnostics& findings) {
@@ -98,7 +117,7 @@ const Settings<Config>& top_settings() {
   using C = Config;
   static const Settings<C> settings{
       setting<C>("listen", &C::listen, parsed_by(parse_address), show_address),
-      setting<C>("upstream", &C::upstream, parsed_by(parse_upstream), show_upstream),
+      {"upstream", read_upstreams, show_upstreams},
       setting<C>("hosts", &C::hosts, hosts_in, show_strings),
       setting<C>("store", &C::store, store_in, quote),
       flag<C>("allow_lossy_store", &C::allow_lossy_store),
@@ -130,6 +149,26 @@ const Settings<Admin>& admin_settings() {
 const Settings<Encryption>& encryption_settings() {
   static const Settings<Encryption> settings{
       text<Encryption>("keys_file", &Encryption::keys_file, not_empty),
+  };
+  return settings;
+}
+
+const Settings<ListenerTls>& listener_tls_settings() {
+  using T = ListenerTls;
+  static const Settings<T> settings{
+      text<T>("certificate_file", &T::certificate_file, not_empty),
+      text<T>("key_file", &T::key_file, not_empty),
+      text<T>("client_ca_file", &T::client_ca_file, not_empty),
+  };
+  return settings;
+}
+
+const Settings<UpstreamTls>& upstream_tls_settings() {
+  using T = UpstreamTls;
+  static const Settings<T> settings{
+      text<T>("ca_file", &T::ca_file, not_empty),
+      text<T>("certificate_file", &T::certificate_file, not_empty),
+      text<T>("key_file", &T::key_file, not_empty),
   };
   return settings;
 }

@@ -11,6 +11,8 @@ namespace pawl::config {
 
 const Settings<Config>& top_settings();
 const Settings<Admin>& admin_settings();
+const Settings<ListenerTls>& listener_tls_settings();
+const Settings<UpstreamTls>& upstream_tls_settings();
 const Settings<Limits>& limits_settings();
 const Settings<Encryption>& encryption_settings();
 

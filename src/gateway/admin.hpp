@@ -1,10 +1,12 @@
-// The operator's listener: is it alive, is it ready, what does it count.
+// The operator's listener: is it alive, is it ready, what does it count; and an order to read the
+// configuration again.
 #pragma once
 
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "pawl/types/expected.hpp"
 #include "src/adapters/http/session.hpp"
 
 namespace pawl::gateway {
@@ -19,7 +21,9 @@ struct NotReady {
 struct AdminSources {
   std::function<std::vector<NotReady>()> not_ready;  // empty: ready
   std::function<std::string()> metrics;
-  std::string token;  // empty: none is asked for
+  std::function<std::string()> token;           // empty: none is asked for
+  std::function<std::string()> reload_trouble;  // why the last reload failed; empty: it did not
+  std::function<Task<Expected<Done, std::string>>()> reload;
 };
 
 class Admin final : public http::Handler {
@@ -33,6 +37,7 @@ class Admin final : public http::Handler {
   [[nodiscard]] bool may_read(const http::RequestHead& head) const;
   [[nodiscard]] bool has_token(const http::RequestHead& head) const;
   [[nodiscard]] Response answer_to(const http::RequestHead& head) const;
+  Task<Response> reload(const http::RequestHead& head);
 
   AdminSources sources_;
 };

@@ -11,17 +11,22 @@
 namespace pawl::gateway {
 
 struct Gateway::ClientContext final : RequestContext {
-  ClientContext(http::ClientRequest& incoming, const config::Route& matched, BootTime now,
-                NodeServices& shared);
+  // `matched`: of `config`.
+  ClientContext(http::ClientRequest& incoming, SharedConfig config, const config::Route& matched,
+                BootTime now, MemoryBudget& memory);
 
   [[nodiscard]] bool client_is_gone() override { return request.stream().is_gone(); }
   [[nodiscard]] bool is_stored() const override { return policy.mode == Mode::async; }
   [[nodiscard]] std::optional<StoredRequest> to_store() const override;
   void name_host(const std::vector<std::string>& hosts);
+  // What its caller is known by.
+  [[nodiscard]] callers::ClientView view() const {
+    return {request.head, request.client, request.certificate ? &*request.certificate : nullptr};
+  }
 
   http::ClientRequest& request;
+  const SharedConfig served;  // from the head to the answer, whatever is in force by then
   const config::Route& route;
-  const std::shared_ptr<callers::Callers> callers;
   BootTime arrived_at;
   LogLine line;
   Duration upstream_took{0};

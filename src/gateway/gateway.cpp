@@ -47,19 +47,20 @@ bool ends_here(const http::RequestHead& head) {
 
 }  // namespace
 
-Gateway::ClientContext::ClientContext(http::ClientRequest& incoming, const config::Route& matched,
-                                      BootTime now, NodeServices& shared)
-    : RequestContext(matched.policy, shared.config.fingerprint_secrets, &shared.memory),
+Gateway::ClientContext::ClientContext(http::ClientRequest& incoming, SharedConfig config,
+                                      const config::Route& matched, BootTime now,
+                                      MemoryBudget& budget)
+    : RequestContext(matched.policy, config->config.fingerprint_secrets, &budget),
       request(incoming),
+      served(std::move(config)),
       route(matched),
-      callers(shared.callers),
       arrived_at(now) {
   route_name = matched.name;
   method = incoming.head.method;
   path = incoming.head.path;
   query = incoming.head.query;
   content_type = http::find(incoming.head.fields, "Content-Type").value_or("");
-  source_is_asked = is_asked(shared.config, matched.policy.reconcile);
+  source_is_asked = is_asked(served->config, matched.policy.reconcile);
 }
 
 // Of the headers only those that the route lists, and what a worker cannot do without.
@@ -100,7 +101,7 @@ void Gateway::name_answer(ClientContext& context, Response& response) {
 Response Gateway::refused(const http::Refusal& refusal) {
   shared_.metrics.refused(slug_of(refusal.problem));
   Dialect dialect;
-  dialect.profile = shared_.config.policy.profile;
+  dialect.profile = shared_.in_force.now()->config.policy.profile;
   dialect.request_id = boundary_.new_request_id();
   ProblemDetails details{refusal.problem, refusal.detail, refusal.status, std::nullopt};
   if (refusal.problem == Problem::overloaded) details.retry_after = overload_retry_after;
@@ -147,9 +148,10 @@ std::optional<ProblemDetails> Gateway::check_message(const ClientContext& contex
 Task<void> Gateway::handle(http::ClientRequest& request) {
   const http::RequestHead& head = request.head;
   const bool is_key_call = key_call_in(head.method, head.path).has_value();
-  const config::RouteMatch match = shared_.routes.find(head.method, head.path);
-  ClientContext context(request, is_key_call ? shared_.key_api : match.route, clock_.now(),
-                        shared_);
+  const SharedConfig served = shared_.in_force.now();
+  const config::RouteMatch match = served->routes.find(head.method, head.path);
+  ClientContext context(request, served, is_key_call ? served->key_api : match.route, clock_.now(),
+                        shared_.memory);
   context.line.client = request.client;
   context.line.method = head.method;
   context.line.path = loggable_path(head.path);
@@ -210,7 +212,7 @@ Task<void> Gateway::pass(ClientContext& context, http::PassWatch* watch) {
   options.request_id = boundary_.id_of(context);
   const std::string sender = sender_of(context);
   options.sender = sender;
-  options.forbidden = context.callers->forbidden_header(context.request.client);
+  options.forbidden = context.served->callers->forbidden_header(context.request.client);
   http::Passed passed = co_await http::pass_through(context.request, others_, options);
   context.line.status = passed.status;
   context.trace.evidence = to_text(passed.evidence);

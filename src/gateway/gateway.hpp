@@ -14,12 +14,10 @@
 #include "src/adapters/http/upstream_call.hpp"
 #include "src/boundary/boundary.hpp"
 #include "src/boundary/key_api.hpp"
-#include "src/callers/callers.hpp"
 #include "src/callers/http_endpoints.hpp"
-#include "src/config/config.hpp"
-#include "src/config/route_table.hpp"
 #include "src/engine/engine.hpp"
 #include "src/gateway/request_log.hpp"
+#include "src/gateway/served_config.hpp"
 #include "src/ports/reconciliation_store.hpp"
 
 namespace pawl::observe {
@@ -35,22 +33,15 @@ struct NodeServices : BoundaryState {
       : BoundaryState(settings.replay_cache, settings.memory_budget == 0
                                                  ? std::numeric_limits<std::size_t>::max()
                                                  : settings.memory_budget),
-        config(settings),
+        in_force(std::make_shared<const ServedConfig>(settings, lines)),
         metrics(counters),
         log(lines),
-        pseudonym(std::move(name)),
-        routes(settings),
-        key_api(config::key_api_route(settings)),
-        callers(std::make_shared<callers::Callers>(settings.caller, lines)) {}
+        pseudonym(std::move(name)) {}
 
-  const config::Config& config;
+  ConfigInForce in_force;
   GatewayMetrics& metrics;
   RequestLog& log;
-  const std::string pseudonym;  // in Via: tells our own requests when they come back
-  const config::Routes routes;
-  const config::Route key_api;  // of the key API's calls: no request is forwarded by it
-  // A request is begun and ended with the same one.
-  const std::shared_ptr<callers::Callers> callers;
+  const std::string pseudonym;             // in Via: tells our own requests when they come back
   std::shared_ptr<Orphans> orphans;        // of all threads: whichever sweeps must know
   observe::Recorder* recorder = nullptr;   // where some route is observed
   ReconciliationStore* cases = nullptr;    // where events of webhooks are kept
@@ -101,7 +92,8 @@ class Gateway final : public http::Handler {
 
   // The key API.
   Task<void> answer_key_call(ClientContext& context);
-  std::optional<Response> refuse_caller(const std::string& caller) const;
+  static std::optional<Response> refuse_caller(const ClientContext& context,
+                                               const std::string& caller);
   std::optional<ProblemDetails> identify_call(ClientContext& context, const std::string& caller,
                                               std::string_view escaped_key);
 

@@ -63,6 +63,7 @@ class Forwarded final : public http::RequestWriter {
     options.pseudonym = pseudonym_;
     options.client = request_.client;
     options.default_host = default_host_;
+    options.scheme = request_.scheme();
     options.names_key = policy_.forward_key == config::ForwardKey::same;
     options.extra = &extra;
     std::string out;
@@ -116,32 +117,32 @@ class UpstreamExecution final : public Execution {
 }  // namespace
 
 std::optional<callers::Identified> Gateway::known_caller(const ClientContext& context) const {
-  const callers::ClientView client{context.request.head, context.request.client};
-  return context.callers->identify(client, clock_.now());
+  return context.served->callers->identify(context.view(), clock_.now());
 }
 
 Task<callers::Identified> Gateway::ask_for_caller(ClientContext& context) {
-  const callers::ClientView client{context.request.head, context.request.client};
-  return context.callers->ask(client, endpoints_);
+  return context.served->callers->ask(context.view(), endpoints_);
 }
 
 std::string Gateway::sender_of(const ClientContext& context) const {
   const http::Fields& fields = context.request.head.fields;
   std::string sent;
-  for (const std::string_view name : context.callers->credential_headers()) {
+  for (const std::string_view name : context.served->callers->credential_headers()) {
     append_values(sent, fields, name);
   }
-  for (const std::string_view name : context.callers->caller_headers()) {
+  for (const std::string_view name : context.served->callers->caller_headers()) {
     append_values(sent, fields, name);
   }
+  const auto& certificate = context.request.certificate;
+  if (certificate) sent.append("certificate ").append(certificate->subject);
   if (sent.empty()) sent = context.request.client;
   return hex(sha256(sent));
 }
 
 void Gateway::note_credentials(ClientContext& context) const {
-  if (context.callers->chosen()) return;
+  if (context.served->callers->chosen()) return;
   std::string sent;
-  for (const std::string_view name : context.callers->credential_headers()) {
+  for (const std::string_view name : context.served->callers->credential_headers()) {
     append_values(sent, context.request.head.fields, name);
   }
   context.client = hex(sha256(sent));
@@ -235,7 +236,7 @@ Task<void> Gateway::guard(ClientContext& context) {
   if (!caller) caller = co_await ask_for_caller(context);
   std::optional<ProblemDetails> trouble = identify(context, *caller);
   if (!co_await read_body(context, std::move(trouble))) co_return;
-  context.name_host(shared_.config.hosts);
+  context.name_host(context.served->config.hosts);
   const config::RoutePolicy& policy = context.route.policy;
   const bool may_accept = policy.in_flight == WhenInFlight::accepted || policy.mode == Mode::async;
   if (may_accept) context.status_url = status_url(context.key, context.route);

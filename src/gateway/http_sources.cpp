@@ -29,6 +29,14 @@ SourceReply reply_of(const reconcile::SourceAnswer& judgement, int status) {
   return reply;
 }
 
+const config::RoutePolicy& policy_in(const ServedConfig& served, const Record& record) {
+  if (record.route == served.key_api.name && kind_of(record.scope) == ScopeKind::key_api) {
+    return served.key_api.policy;
+  }
+  const config::Route* const named = served.routes.named(record.route);
+  return named == nullptr ? served.routes.fallback().policy : named->policy;
+}
+
 }  // namespace
 
 HttpSource::HttpSource(const config::Source& source, http::Deadlines& deadlines)
@@ -69,8 +77,9 @@ Task<SourceReply> HttpSource::ask(SourceQuestion question, BootTime deadline) {
   co_return reply_of(judgement, response.status);
 }
 
-HttpSources::HttpSources(const NodeServices& shared, http::Deadlines& deadlines) : shared_(shared) {
-  for (const config::Source& source : shared.config.sources) {
+HttpSources::HttpSources(const NodeServices& shared, http::Deadlines& deadlines)
+    : shared_(shared), made_of_(shared.in_force.now()) {
+  for (const config::Source& source : made_of_->config.sources) {
     workers::SourceSettings settings;
     settings.name = source.name;
     // A provider that was sent the other key has never seen this one. No name has a blank in it.
@@ -83,19 +92,13 @@ HttpSources::HttpSources(const NodeServices& shared, http::Deadlines& deadlines)
   }
 }
 
-const config::RoutePolicy& HttpSources::policy_of(const Record& record) const {
-  if (record.route == shared_.key_api.name && kind_of(record.scope) == ScopeKind::key_api) {
-    return shared_.key_api.policy;
-  }
-  const config::Route* const named = shared_.routes.named(record.route);
-  return named == nullptr ? shared_.routes.fallback().policy : named->policy;
-}
-
 const workers::SourceSettings* HttpSources::source_of(const Record& record) const {
-  const bool ours = &policy_of(record) != &shared_.routes.fallback().policy ||
-                    record.route == shared_.routes.fallback().name;
+  const SharedConfig served = shared_.in_force.now();
+  const config::Route& fallback = served->routes.fallback();
+  const config::RoutePolicy& policy = policy_in(*served, record);
+  const bool ours = &policy != &fallback.policy || record.route == fallback.name;
   if (!ours || kind_of(record.scope) == ScopeKind::library) return nullptr;
-  return named(policy_of(record).reconcile);
+  return named(policy.reconcile);
 }
 
 const workers::SourceSettings* HttpSources::named(const std::string& name) const {
@@ -104,13 +107,14 @@ const workers::SourceSettings* HttpSources::named(const std::string& name) const
 }
 
 bool HttpSources::speaks_for(const std::string& name, const Scope& scope) const {
-  const auto& sources = shared_.config.sources;
+  const auto& sources = made_of_->config.sources;
   const auto source = std::ranges::find(sources, name, &config::Source::name);
   return source != sources.end() && config::speaks_for(*source, scope.text);
 }
 
 SettleOptions HttpSources::settle_options(const Record& record) const {
-  const config::RoutePolicy& policy = policy_of(record);
+  const SharedConfig served = shared_.in_force.now();
+  const config::RoutePolicy& policy = policy_in(*served, record);
   return {policy.response_bytes_max, policy.resource_type, policy.resource_id};
 }
 

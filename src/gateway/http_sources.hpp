@@ -42,9 +42,8 @@ class HttpSources final : public workers::SourceDirectory {
   void prune();
 
  private:
-  [[nodiscard]] const config::RoutePolicy& policy_of(const Record& record) const;
-
   const NodeServices& shared_;
+  const SharedConfig made_of_;  // [[source]] does not change while the node runs
   std::list<HttpSource> sources_;
   std::map<std::string, workers::SourceSettings> settings_;  // by name
 };

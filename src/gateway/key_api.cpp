@@ -46,8 +46,9 @@ Expected<Key, KeyRefusal> checked_key(std::string_view key, KeyRules rules) {
 }  // namespace
 
 // Off for everybody, or not for this caller.
-std::optional<Response> Gateway::refuse_caller(const std::string& caller) const {
-  const std::vector<std::string>& listed = shared_.config.key_api.callers;
+std::optional<Response> Gateway::refuse_caller(const ClientContext& context,
+                                               const std::string& caller) {
+  const std::vector<std::string>& listed = context.served->config.key_api.callers;
   if (listed.empty()) {
     return plain_problem(404, "Not Found", "The key API is off: no caller is listed for it.");
   }
@@ -81,19 +82,19 @@ Task<void> Gateway::answer_key_call(ClientContext& context) {
   const KeyCallPath path = *key_call_in(context.request.head.method, context.request.head.path);
   const std::optional<KeyVerb> verb = from_text<KeyVerb>(path.verb);
   context.line.path = verb ? path_of(*verb) : keys_path;
-  const bool offered = !shared_.config.key_api.callers.empty();
+  const bool offered = !context.served->config.key_api.callers.empty();
   std::optional<callers::Identified> caller = known_caller(context);
   if (!caller && offered) caller = co_await ask_for_caller(context);
   std::optional<Response> refusal;
   if (!offered) {
-    refusal = refuse_caller({});
+    refusal = refuse_caller(context, {});
   } else if (!*caller) {
     refusal = boundary_.problem(context, caller->error());
   } else if (!verb) {
     refusal = plain_problem(404, "Not Found",
                             "Below a key there are reserve, advance, complete, release and renew.");
   } else {
-    refusal = refuse_caller((*caller)->name);
+    refusal = refuse_caller(context, (*caller)->name);
   }
   if (refusal) {
     name_answer(context, *refusal);

@@ -1,8 +1,10 @@
 #include "src/gateway/node.hpp"
 
 #include <algorithm>
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <csignal>
 
 #include "src/config/serving.hpp"
@@ -73,9 +75,11 @@ Duration renew_interval(const config::Config& config) {
   return std::clamp<Duration>(shortest / 6, 50ms, 1s);
 }
 
-std::string url_of(const config::Address& address, std::uint16_t port) {
+std::string url_of(const config::Address& address, const config::ListenerTls& tls,
+                   std::uint16_t port) {
   const bool v6 = address.host.find(':') != std::string::npos;
-  return "http://" + (v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(port);
+  return (tls.certificate_file.empty() ? "http://" : "https://") +
+         (v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(port);
 }
 
 }  // namespace
@@ -84,10 +88,11 @@ std::string url_of(const config::Address& address, std::uint16_t port) {
 // again", and what a terminal sends that goes away: neither may end a payment in the middle.
 class Node::Signals {
  public:
-  explicit Signals(RequestLog& log) : log_(log) {
+  explicit Signals(std::function<void()> on_hup) : on_hup_(std::move(on_hup)) {
     wait_for_end();
     wait_for_hup();
   }
+  net::io_context& context() { return context_; }
   [[nodiscard]] int asked() const { return asked_; }
   void wait(std::chrono::milliseconds time) { context_.run_for(time); }
 
@@ -100,14 +105,12 @@ class Node::Signals {
   }
   void wait_for_hup() {
     hups_.async_wait([this](const boost::system::error_code&, int) {
-      log_.say("warning",
-               "SIGHUP is ignored: the configuration is read at the start alone; to change it, "
-               "restart");
+      on_hup_();
       wait_for_hup();
     });
   }
 
-  RequestLog& log_;
+  const std::function<void()> on_hup_;
   net::io_context context_;
   net::signal_set ends_{context_, SIGTERM, SIGINT};
   net::signal_set hups_{context_, SIGHUP};
@@ -152,7 +155,12 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
   AdminSources sources;
   sources.not_ready = [this] { return not_ready(); };
   sources.metrics = [this] { return metrics_text(); };
-  sources.token = config.admin.token;
+  sources.token = [this] { return shared_.in_force.now()->config.admin.token; };
+  sources.reload = [this] { return reload_from_afar(); };
+  sources.reload_trouble = [this] {
+    const std::lock_guard lock(reload_mutex_);
+    return reload_trouble_;
+  };
   admin_.emplace(std::move(sources));
   admin_sessions_.emplace(first.loop.context, first.loop.deadlines, *admin_, http::SessionLimits{});
 }
@@ -224,6 +232,9 @@ Expected<Done, std::string> Node::open() {
   if (*told) obey(*told);
   // What is answered from memory must be of an epoch that is known.
   static_cast<void>(run_here(first.store.time()));
+  const Expected<Certificates, std::string> certificates = read_certificates(config_);
+  if (!certificates) return Unexpected{certificates.error()};
+  show_certificates(*certificates);
   std::vector<http::SessionGroup*> groups;
   for (const auto& thread : threads_) groups.push_back(&thread->sessions);
   if (role_ == Role::serve) {
@@ -238,7 +249,7 @@ Expected<Done, std::string> Node::open() {
   if (!admin_port) return Unexpected{admin_port.error()};
   admin_port_ = *admin_port;
   // Before the node can be reached: from now on a signal means to drain.
-  signals_ = std::make_unique<Signals>(log_);
+  signals_ = std::make_unique<Signals>([this] { static_cast<void>(reload()); });
   if (role_ == Role::serve && has_rates(config_)) static_cast<void>(run_here(share_limits()));
   return Done{};
 }
@@ -251,7 +262,9 @@ Task<bool> Node::share_limits() {
   co_return nodes.has_value();
 }
 
-Task<void> Node::keep_shares() { co_await share_limits(); }
+Task<void> Node::keep_shares() {
+  if (has_rates(shared_.in_force.now()->config)) co_await share_limits();
+}
 
 // An engine belongs to its thread; before those run, what is posted waits for them and goes first.
 void Node::obey(const std::optional<StoredRestoration>& told) {
@@ -269,8 +282,10 @@ void Node::obey(const std::optional<StoredRestoration>& told) {
   }
 }
 
-std::string Node::public_url() const { return url_of(config_.listen, port_); }
-std::string Node::admin_url() const { return url_of(config_.admin.listen, admin_port_); }
+std::string Node::public_url() const { return url_of(config_.listen, config_.tls, port_); }
+std::string Node::admin_url() const {
+  return url_of(config_.admin.listen, config_.admin.tls, admin_port_);
+}
 
 void Node::start() {
   NodeThread& first = *threads_.front();
@@ -285,7 +300,7 @@ void Node::start() {
     const auto count = [&outbox = *first.outbox] { return outbox.count(); };
     loop.repeat("counting the outbox", std::min<Duration>(config_.sweep_interval, 10s), count);
   }
-  if (role_ == Role::serve && has_rates(config_)) {
+  if (role_ == Role::serve) {  // a reload may bring the first limit
     loop.repeat("counting nodes", serves_every, [this] { return keep_shares(); });
   }
   working_.push_back(loop.spawn(first.reconciler.run()));
@@ -302,9 +317,10 @@ bool Node::serve() {
   start();
   wait_until_asked(signals, 1, never);
   draining_ = true;
-  if (config_.drain_delay > Duration{0}) {
+  const Duration delay = shared_.in_force.now()->config.drain_delay;
+  if (delay > Duration{0}) {
     log_.say("info", "not ready any more; draining begins after drain_delay");
-    wait_until_asked(signals, 2, std::chrono::steady_clock::now() + config_.drain_delay);
+    wait_until_asked(signals, 2, std::chrono::steady_clock::now() + delay);
   }
   return drain();
 }
@@ -328,7 +344,8 @@ void Node::watch_store() {
 
 // Stops accepting, lets what is under way finish, and ends when it has, or at drain_timeout.
 bool Node::drain() {
-  const auto deadline = std::chrono::steady_clock::now() + config_.drain_timeout;
+  const auto deadline =
+      std::chrono::steady_clock::now() + shared_.in_force.now()->config.drain_timeout;
   log_.say("info", "draining: " + std::to_string(count_.all()) + " connections");
   NodeThread& first = *threads_.front();
   if (first.outbox) first.outbox->stop();  // its rows can wait for the next worker
@@ -377,6 +394,31 @@ void Node::close_admin() {
   closed.wait_for(1s);
 }
 
+void Node::put_in_force(config::Config next) {
+  metrics_.will_serve(route_names(next));
+  for (const std::string& route : observed_routes(next)) {
+    metrics_.will_observe(route, observe::all_words());
+  }
+  recorder_.set_watching(!observed_routes(next).empty());
+  log_.set_format(next.log);
+  count_.limit(next.limits.connections, next.limits.connections_per_address);
+  for (const auto& thread : threads_) {
+    // Before the first lease by the new rules: it may be shorter than all before.
+    thread->renew_at_least_every(renew_interval(next));
+    thread->set_limits(next.limits);
+  }
+  shared_.in_force.replace(std::make_shared<const ServedConfig>(std::move(next), log_));
+}
+
+// An operator's order comes on another thread than the one that reloads: one reload at a time.
+Task<Expected<Done, std::string>> Node::reload_from_afar() {
+  if (draining_) co_return Unexpected{std::string("the node is draining")};
+  using Result = std::optional<Expected<Done, std::string>>;
+  const auto there = [this]() -> Task<Result> { co_return reload(); };
+  Result result = co_await net::co_spawn(signals_->context(), there, net::use_awaitable);
+  co_return std::move(*result);
+}
+
 std::size_t Node::under_way() const {
   std::size_t all = count_.all();
   for (const auto& thread : threads_) all += thread->gateway.boundary().late();
@@ -386,7 +428,7 @@ std::size_t Node::under_way() const {
 std::vector<NotReady> Node::not_ready() const {
   std::vector<NotReady> reasons;
   if (draining_) reasons.push_back({"draining"});
-  if (!config::needs_store(config_)) return reasons;
+  if (!config::needs_store(shared_.in_force.now()->config)) return reasons;
   if (const std::optional<std::string> trouble = store_.trouble()) {
     reasons.push_back({"store: it cannot be used", *trouble});
   }
@@ -406,6 +448,11 @@ std::string Node::metrics_text() {
   now.log_dropped = static_cast<double>(log_.dropped());
   now.breaker_open = shared_.breaker.open();
   now.clock_trusted = threads_.front()->engine.time().trusted();  // the admin's own thread
+  {
+    const std::lock_guard lock(reload_mutex_);
+    now.reload_succeeded = reload_trouble_.empty();
+    now.reloaded_at = std::chrono::duration<double>(reloaded_at_.time_since_epoch()).count();
+  }
   return metrics_.text(now);
 }
 

@@ -2,11 +2,15 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "src/config/read_config.hpp"
 #include "src/gateway/admin.hpp"
 #include "src/gateway/node_thread.hpp"
 #include "src/node/open_store.hpp"
@@ -29,11 +33,27 @@ class Node {
 
   [[nodiscard]] RequestLog& log() { return log_; }
 
+  // How the configuration is read when it is to be read again: SIGHUP, or an operator's order.
+  using ReadAgain = std::function<Expected<config::Read, config::Troubles>()>;
+  void reload_by(ReadAgain read) { read_again_ = std::move(read); }
+
   // Serves until SIGTERM or SIGINT, then drains. True: everything under way was finished.
   bool serve();
 
  private:
   class Signals;
+  // On the thread of `serve`: what is in force when it returns, or why that is the old one still.
+  Expected<Done, std::string> reload();
+  Expected<Done, std::string> try_to_reload();
+  // What both listeners prove themselves with; null where one speaks plain HTTP.
+  struct Certificates {
+    std::shared_ptr<http::ServerTls> listener;
+    std::shared_ptr<http::ServerTls> admin;
+  };
+  static Expected<Certificates, std::string> read_certificates(const config::Config& config);
+  void show_certificates(const Certificates& certificates);
+  void put_in_force(config::Config next);
+  Task<Expected<Done, std::string>> reload_from_afar();
   void wait_until_asked(Signals& signals, int times, std::chrono::steady_clock::time_point end);
   // What the store says of a backup that it was put back from holds for all threads.
   void obey(const std::optional<StoredRestoration>& told);
@@ -53,7 +73,7 @@ class Node {
   [[nodiscard]] std::vector<NotReady> not_ready() const;
   std::string metrics_text();
 
-  const config::Config& config_;
+  const config::Config& config_;  // as it started; see shared_.in_force
   const Role role_;
   OpenStore store_;
   RequestLog log_;
@@ -72,6 +92,10 @@ class Node {
   std::uint16_t port_ = 0;
   std::uint16_t admin_port_ = 0;
   std::atomic<bool> draining_ = false;
+  ReadAgain read_again_;
+  mutable std::mutex reload_mutex_;
+  std::string reload_trouble_;  // of the last reload; empty: it succeeded
+  std::chrono::system_clock::time_point reloaded_at_ = std::chrono::system_clock::now();
   std::optional<StoredRestoration> obeyed_;  // of the first worker's thread, once it runs
   std::string store_trouble_;                // as the log has it
   std::future<void> accepting_;              // over once the listener is closed

@@ -1,5 +1,7 @@
 #include "src/gateway/node_thread.hpp"
 
+#include <boost/asio/post.hpp>
+
 #include "src/gateway/question.hpp"
 
 namespace pawl::gateway {
@@ -29,8 +31,8 @@ EngineOptions engine_options(const NodeServices& shared) {
 
 NodeThread::NodeThread(const config::Config& config, NodeServices& shared, Ports ports)
     : loop(shared.log),
-      pool(address_of(config.upstream), loop.deadlines),
-      others(address_of(config.upstream), loop.deadlines),
+      pool(upstreams_of(config), loop.deadlines),
+      others(upstreams_of(config), loop.deadlines),
       store(ports.store, loop.clock, ports.metrics, shared.cache),
       engine(store, loop.clock, loop.entropy, ports.metrics, engine_options(shared)),
       gateway(shared, engine, store, pool, others, loop.clock, loop.entropy, loop.sleepers),
@@ -46,7 +48,8 @@ NodeThread::NodeThread(const config::Config& config, NodeServices& shared, Ports
       maintenance(
           {engine, gateway.boundary(), store, loop.clock, ports.metrics, shared.log, ports.upkeep},
           maintenance_options(config, ports)),
-      log_(shared.log) {}
+      log_(shared.log),
+      memory_(shared.memory) {}
 
 workers::MaintenanceOptions NodeThread::maintenance_options(const config::Config& config,
                                                             Ports& ports) {
@@ -63,9 +66,14 @@ workers::MaintenanceOptions NodeThread::maintenance_options(const config::Config
   return options;
 }
 
+void NodeThread::set_limits(const config::Limits& limits) {
+  boost::asio::post(loop.context,
+                    [this, next = limits_of(limits, memory_)] { sessions.set_limits(next); });
+}
+
 void NodeThread::keep_leases(Duration every) {
   const auto renew = [this] { return maintenance.renew(); };
-  loop.repeat("renewing leases", every, renew);
+  renewing_ = &loop.repeat("renewing leases", every, renew);
   const auto maintain_node = [this] { return maintain(); };
   loop.repeat("looking up lost reservations", 2s, maintain_node);
 }

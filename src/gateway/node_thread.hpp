@@ -37,6 +37,10 @@ class NodeThread {
   };
   NodeThread(const config::Config& config, NodeServices& shared, Ports ports);
 
+  // What a reload changes of it. From any thread.
+  void renew_at_least_every(Duration every) { renewing_->at_least_every(every); }
+  void set_limits(const config::Limits& limits);
+
   // The jobs that keep leases; and those that keep the store in order, of one thread.
   void keep_leases(Duration every);
   void keep_order(Duration every);
@@ -73,6 +77,8 @@ class NodeThread {
   Task<void> count();
 
   RequestLog& log_;
+  MemoryBudget& memory_;
+  PollLoop* renewing_ = nullptr;  // of the loop
   workers::ClockWatch clock_watch_;
 };
 

@@ -93,7 +93,8 @@ class Watch final : public http::PassWatch {
 Task<void> Gateway::observe(ClientContext& context) {
   const http::RequestHead& head = context.request.head;
   ObservedRequest observed;
-  observed.route = {context.route.name, &context.route.policy,
+  observed.route = {context.route.name,
+                    std::shared_ptr<const BoundaryPolicy>(context.served, &context.route.policy),
                     context.route.policy.upstream_connect_timeout};
   observed.owner = entropy_.new_owner();
   const bool has_key = http::find(head.fields, "Idempotency-Key").has_value();
@@ -106,7 +107,7 @@ Task<void> Gateway::observe(ClientContext& context) {
   observed.id.scope =
       context.scope.text.empty() ? std::string(Recorder::unauthenticated) : context.scope.text;
   if (!context.key.text.empty()) {
-    observed.id.key = digest_of(context.scope, context.key, shared_.config.fingerprint_secrets);
+    observed.id.key = digest_of(context.scope, context.key, context.secrets);
   }
   observed.key_name = context.line.key;
   observed.client = context.client;

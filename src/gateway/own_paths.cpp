@@ -46,7 +46,7 @@ Task<void> Gateway::answer_own(ClientContext& context) {
   } else if (path == policy_path) {
     response.status = 200;
     response.headers = {{"Content-Type", "application/json"}};
-    response.body = policy_document(shared_.config, shared_.routes);
+    response.body = policy_document(context.served->config, context.served->routes);
   } else if (path == openapi_path) {
     response.status = 200;
     response.headers = {{"Content-Type", "application/json"}};
@@ -77,20 +77,22 @@ Task<Response> Gateway::key_state(ClientContext& context, std::string_view escap
   if (!*known) co_return boundary_.problem(context, known->error());
   const std::string& caller = (*known)->name;
   const std::optional<std::string> route_name = query_value(head.query, "route");
-  const config::Route* route = &shared_.routes.fallback();
-  if (route_name) route = shared_.routes.named(*route_name);
+  const config::Route* route = &context.served->routes.fallback();
+  if (route_name) route = context.served->routes.named(*route_name);
   if (route == nullptr) co_return plain_problem(404, "No such route");
   Scope scope = config::scope_of(caller, *route);
-  std::optional<double> per_second = shared_.routes.lookups_per_second(*route);
+  std::optional<double> per_second = context.served->routes.lookups_per_second(*route);
   const std::optional<std::string> api = query_value(head.query, "api");
   if (api && *api != "true") {
     ProblemDetails wrong{Problem::bad_request, "api must be true, or left out.", {}, {}};
     co_return boundary_.problem(context, std::move(wrong));
   }
   if (api) {
-    if (std::optional<Response> refusal = refuse_caller(caller)) co_return std::move(*refusal);
+    if (std::optional<Response> refusal = refuse_caller(context, caller)) {
+      co_return std::move(*refusal);
+    }
     scope = key_api_scope(caller);
-    per_second = shared_.key_api.policy.lookups_per_second;
+    per_second = context.served->key_api.policy.lookups_per_second;
   }
   const Key key{unescaped(escaped_key)};
   if (!could_be_key(key)) co_return plain_problem(404, "No such key");

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "src/adapters/http/forwarding.hpp"
 #include "src/adapters/http/upstream_call.hpp"
@@ -45,7 +46,18 @@ class AlwaysOpen final : public SendGate {
 };
 
 inline http::UpstreamAddress address_of(const config::UpstreamUrl& url) {
-  return {url.host, url.port, url.tls};
+  return {url.host, url.port, url.tls, {}, url.socket};
+}
+
+// All that `upstream` names, with what [upstream_tls] says.
+inline std::vector<http::UpstreamAddress> upstreams_of(const config::Config& config) {
+  std::vector<http::UpstreamAddress> addresses{address_of(config.upstream)};
+  for (const config::UpstreamUrl& url : config.more_upstreams) addresses.push_back(address_of(url));
+  const config::UpstreamTls& tls = config.upstream_tls;
+  for (http::UpstreamAddress& address : addresses) {
+    address.tls_files = {tls.ca_file, tls.certificate_file, tls.key_file};
+  }
+  return addresses;
 }
 
 }  // namespace pawl::gateway

@@ -3,6 +3,7 @@
 // to the record. What came from outside cannot begin a line, end a value or drive a terminal.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -29,12 +30,13 @@ class RequestLog final : public LineLog {
   // The same with what is to be found by name: "starting store=... routes=3".
   using Named = std::vector<std::pair<std::string_view, std::string>>;
   void say(std::string_view level, std::string_view what, const Named& values);
+  void set_format(config::LogFormat format) { format_ = format; }
   // Waits until all of it is written, for a second at most.
   void flush() { sink_.flush(); }
   [[nodiscard]] std::uint64_t dropped() const { return sink_.dropped(); }
 
  private:
-  const config::LogFormat format_;
+  std::atomic<config::LogFormat> format_;
   os::LogSink sink_;
 };
 

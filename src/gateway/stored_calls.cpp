@@ -88,18 +88,20 @@ class HttpStoredCall final : public workers::StoredCall {
 
 }  // namespace
 
-const config::RoutePolicy& HttpStoredCalls::policy_of(const Record& record) const {
-  const config::Route* const named = shared_.routes.named(record.route);
-  return named == nullptr ? shared_.routes.fallback().policy : named->policy;
+std::shared_ptr<const config::RoutePolicy> HttpStoredCalls::policy_of(const Record& record) const {
+  const SharedConfig served = shared_.in_force.now();
+  const config::Route* const named = served->routes.named(record.route);
+  const config::Route& route = named == nullptr ? served->routes.fallback() : *named;
+  return {served, &route.policy};
 }
 
 SettleOptions HttpStoredCalls::settle_options(const Record& record) const {
-  const config::RoutePolicy& policy = policy_of(record);
-  return {policy.response_bytes_max, policy.resource_type, policy.resource_id};
+  const std::shared_ptr<const config::RoutePolicy> policy = policy_of(record);
+  return {policy->response_bytes_max, policy->resource_type, policy->resource_id};
 }
 
 std::unique_ptr<workers::StoredCall> HttpStoredCalls::call_for(const Record& record) {
-  return std::make_unique<HttpStoredCall>(record, policy_of(record), shared_, upstream_);
+  return std::make_unique<HttpStoredCall>(record, *policy_of(record), shared_, upstream_);
 }
 
 }  // namespace pawl::gateway

@@ -19,7 +19,8 @@ class HttpStoredCalls final : public workers::StoredCalls {
   std::unique_ptr<workers::StoredCall> call_for(const Record& record) override;
 
  private:
-  [[nodiscard]] const config::RoutePolicy& policy_of(const Record& record) const;
+  // By the configuration in force, which it keeps.
+  [[nodiscard]] std::shared_ptr<const config::RoutePolicy> policy_of(const Record& record) const;
 
   NodeServices& shared_;
   http::UpstreamPool& upstream_;

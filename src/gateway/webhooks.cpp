@@ -36,7 +36,7 @@ Task<void> Gateway::answer_webhook(ClientContext& context) {
   http::ClientRequest& request = context.request;
   context.line.route = "pawl";
   const std::string_view name = request.head.path.substr(webhooks_path.size());
-  const auto& sources = shared_.config.sources;
+  const auto& sources = context.served->config.sources;
   const auto source = std::ranges::find(sources, name, &config::Source::name);
   const bool known = source != sources.end() && source->webhook.has_value();
   if (!known) context.line.path = webhooks_path;  // whatever else it says

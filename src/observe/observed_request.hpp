@@ -1,6 +1,7 @@
 // What observe mode sees of a request, and of its end.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,10 +14,10 @@
 
 namespace pawl::observe {
 
-// What a prediction needs of a request's route. What it points to outlives the request.
+// What a prediction needs of a request's route, whatever becomes of the configuration meanwhile.
 struct ObservedRoute {
-  std::string_view name;
-  const BoundaryPolicy* policy = nullptr;
+  std::string name;
+  std::shared_ptr<const BoundaryPolicy> policy;
   Duration upstream_connect_timeout{0};
 };
 

@@ -17,7 +17,7 @@ class World {
  public:
   ObservedRequest observed(const std::string& body, BootTime at = boot_now) {
     ObservedRequest one;
-    one.route = {"payments", &policy, connect_timeout};
+    one.route = {"payments", std::make_shared<BoundaryPolicy>(policy), connect_timeout};
     one.id = key;
     one.owner = Owner{"owner-" + std::to_string(++owners_)};
     one.at = at;

@@ -48,6 +48,7 @@ class Recorder {
   Task<void> run(Sleepers& sleepers);
   // From any thread.
   void stop();
+  void set_watching(bool watches) { watches_ = watches; }
 
   // Any thread, never blocks for longer than it takes to note it. False: dropped; then there is
   // nothing to say about its end either.
@@ -84,7 +85,7 @@ class Recorder {
   GatewayMetrics& metrics_;
   Log& log_;
   const Clock& clock_;
-  const bool watches_;
+  std::atomic<bool> watches_;
   const RecorderOptions options_;
 
   std::mutex mutex_;

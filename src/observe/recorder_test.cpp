@@ -141,7 +141,7 @@ class ObserverTest : public ::testing::Test {
 
   ObservedRequest observed(const std::string& digest, const std::string& body = "one") {
     ObservedRequest one;
-    one.route = {"payments", &policy, 5s};
+    one.route = {"payments", std::make_shared<BoundaryPolicy>(policy), 5s};
     one.id = {"caller:a", digest};
     one.owner = Owner{"owner-" + std::to_string(++owners_)};
     one.at = clock.now();

@@ -25,12 +25,34 @@ std::string in_words(std::string_view binding) {
   return "route " + std::string(route_in(binding));
 }
 
+bool same_place(const config::Route& one, const config::Route& other) {
+  return one.method == other.method && one.path == other.path &&
+         binding_of(one) == binding_of(other);
+}
+
 }  // namespace
 
 MovedKeys::MovedKeys(std::string_view stored, const config::Config& now)
-    : now_(now), stored_(config::routes_in_rule(stored)) {
+    : now_(now), routes_(now.routes), stored_(config::routes_in_rule(stored)) {
   if (stored_) before_.emplace(*stored_);
   possible_ = binds_to_routes(now) || config::rule_binds_to_routes(stored);
+}
+
+// A request that an earlier route takes in both is bound as before. From the first difference on it
+// may be any route's, so all of those must bind alike.
+bool MovedKeys::may_move() const {
+  if (!possible_) return false;
+  if (!before_) return true;
+  const std::vector<config::Route>& before = stored_->routes;
+  const std::vector<config::Route>& now = routes_;
+  const auto [changed, instead] =
+      std::mismatch(before.begin(), before.end(), now.begin(), now.end(), same_place);
+  const std::string binding = binding_of(now_.fallback());
+  const auto differs = [&](const config::Route& route) { return binding_of(route) != binding; };
+  const bool same_list = changed == before.end() && instead == now.end();
+  if (same_list) return binding_of(before_->fallback()) != binding;
+  return differs(before_->fallback()) || std::any_of(changed, before.end(), differs) ||
+         std::any_of(instead, now.end(), differs);
 }
 
 std::optional<std::string> MovedKeys::lost(std::string_view scope, std::string_view method,

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "src/config/config.hpp"
 #include "src/config/route_table.hpp"
@@ -21,6 +22,9 @@ class MovedKeys {
 
   // Whether there can be any. False: the store need not be read.
   [[nodiscard]] bool possible() const { return possible_; }
+  // Whether keys that are made by `stored` while the other takes its place could be new under it,
+  // whatever keys there are. False: none can.
+  [[nodiscard]] bool may_move() const;
   // Which key would be new, of a record in the store; nothing where a retry would find it, or would
   // not have found it under `stored` either.
   [[nodiscard]] std::optional<std::string> lost(std::string_view scope, std::string_view method,
@@ -28,7 +32,8 @@ class MovedKeys {
 
  private:
   config::Routes now_;
-  std::optional<config::Config> stored_;  // nothing: it is of a time when it did not say
+  const std::vector<config::Route>& routes_;  // of the same
+  std::optional<config::Config> stored_;      // nothing: it is of a time when it did not say
   std::optional<config::Routes> before_;
   bool possible_ = false;
 };

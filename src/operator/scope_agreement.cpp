@@ -39,7 +39,15 @@ Task<MaybeText> lost_key(const config::Config& config, std::string stored, Upkee
   }
 }
 
-std::string refusal(const std::string& why) {
+// On what terms another rule takes the recorded one's place.
+enum class Terms { at_start, accepted, while_serving };
+
+std::string refusal(const std::string& why, Terms terms) {
+  if (terms == Terms::while_serving) {
+    return "the scopes of keys would be others: " + why +
+           "; live keys would be new, so a retry of a payment would pay again. Only a restart can "
+           "change that: it looks at the keys that are there";
+  }
   return "the keys in the store belong to other scopes: " + why +
          ".\nStarting like this would make live keys new, so a retry of a payment would pay "
          "again.\nGo back to the old setting, or accept that with --new-scope-rule";
@@ -54,11 +62,14 @@ struct RecordedRule {
 
 // Why the rule must not take the recorded one's place; nothing where it may.
 Task<MaybeText> contradicted(const config::Config& config, std::string rule, RecordedRule recorded,
-                             Upkeep& upkeep) {
+                             Upkeep& upkeep, Terms terms) {
   const std::string before = recorded.history.value_or("");
   std::optional<std::string> why = config::contradiction(recorded.rule, rule);
   if (!why) why = config::old_contradiction(before, recorded.rule, rule, recorded.now);
   if (why) co_return why;
+  if (terms == Terms::while_serving && MovedKeys(recorded.rule, config).may_move()) {
+    co_return std::string("a route comes, goes or changes before one that binds keys to itself");
+  }
   co_return co_await lost_key(config, recorded.rule, upkeep);
 }
 
@@ -72,7 +83,7 @@ Task<Expected<bool, std::string>> record(Upkeep& upkeep, std::string name,
 
 // Once; false: lost a race with another node that has recorded something.
 Task<Expected<bool, std::string>> try_to_agree(const config::Config& config, Store& store,
-                                               Upkeep& upkeep, bool accepted) {
+                                               Upkeep& upkeep, Terms terms) {
   const std::string rule = config::scope_rule(config);
   const StoreResult<std::optional<std::string>> stored =
       co_await upkeep.fact(config::scope_rule_fact);
@@ -86,11 +97,11 @@ Task<Expected<bool, std::string>> try_to_agree(const config::Config& config, Sto
   if (!clock) co_return Unexpected{"store: " + std::string(to_text(clock.error()))};
   const auto since_1970 = clock->now.time_since_epoch();
   const std::int64_t now = std::chrono::floor<std::chrono::seconds>(since_1970).count();
-  if (!accepted) {
+  if (terms != Terms::accepted) {
     const RecordedRule recorded{**stored, *history, now};
-    const MaybeText why = co_await contradicted(config, rule, recorded, upkeep);
+    const MaybeText why = co_await contradicted(config, rule, recorded, upkeep, terms);
     if (!why) co_return Unexpected{why.error()};
-    if (*why) co_return Unexpected{refusal(**why)};
+    if (*why) co_return Unexpected{refusal(**why, terms)};
   }
   // The history first: should we die in between, it holds too much rather than too little.
   const std::string after = config::history_after(history->value_or(""), **stored, rule, now);
@@ -100,17 +111,26 @@ Task<Expected<bool, std::string>> try_to_agree(const config::Config& config, Sto
   co_return co_await record(upkeep, config::scope_rule_fact, *stored, rule);
 }
 
-}  // namespace
-
-Task<Expected<Done, std::string>> agree_on_scopes(const config::Config& config, Store& store,
-                                                  Upkeep& upkeep, bool accepted) {
+Task<Expected<Done, std::string>> agree_on(const config::Config& config, Store& store,
+                                           Upkeep& upkeep, Terms terms) {
   for (int i = 0; i < agreement_tries_max; ++i) {
-    const Expected<bool, std::string> agreed =
-        co_await try_to_agree(config, store, upkeep, accepted);
+    const Expected<bool, std::string> agreed = co_await try_to_agree(config, store, upkeep, terms);
     if (!agreed) co_return Unexpected{agreed.error()};
     if (*agreed) co_return Done{};
   }
   co_return Unexpected{std::string("other nodes keep changing how scopes are made")};
+}
+
+}  // namespace
+
+Task<Expected<Done, std::string>> agree_on_scopes(const config::Config& config, Store& store,
+                                                  Upkeep& upkeep, bool accepted) {
+  return agree_on(config, store, upkeep, accepted ? Terms::accepted : Terms::at_start);
+}
+
+Task<Expected<Done, std::string>> agree_on_reload(const config::Config& config, Store& store,
+                                                  Upkeep& upkeep) {
+  return agree_on(config, store, upkeep, Terms::while_serving);
 }
 
 }  // namespace pawl

@@ -15,4 +15,10 @@ namespace pawl {
 Task<Expected<Done, std::string>> agree_on_scopes(const config::Config& config, Store& store,
                                                   Upkeep& upkeep, bool accepted);
 
+// The same while requests are served, before another configuration takes the place of the running
+// one: keys are being made by the old one meanwhile, so it refuses wherever such a key could be new
+// under the other. There is nothing to accept.
+Task<Expected<Done, std::string>> agree_on_reload(const config::Config& config, Store& store,
+                                                  Upkeep& upkeep);
+
 }  // namespace pawl

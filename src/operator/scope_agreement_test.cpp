@@ -79,6 +79,37 @@ TEST_F(ScopeAgreement, KeysThatAreThereTellWhetherARouteMayTakeSomethingElse) {
   EXPECT_THAT(refused.error(), HasSubstr("keys of POST /payments were bound to route payments"));
 }
 
+TEST_F(ScopeAgreement, WhileServingNoKeyMayMoveEvenWhereThereIsNone) {
+  ASSERT_TRUE(agree(with_route("/payments")));
+  const auto reload = [&](const config::Config& config) {
+    return testing::run(agree_on_reload(config, store, upkeep));
+  };
+  const Expected<Done, std::string> refused = reload(with_route("/pay"));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error(), HasSubstr("before one that binds keys to itself"));
+  EXPECT_EQ(rule(), config::scope_rule(with_route("/payments")));
+
+  config::Config longer = with_route("/payments");
+  config::Route other = longer.routes.front();
+  other.name = other.match = "POST /refunds";
+  other.path = "/refunds";
+  other.policy.key_scope = config::KeyScope::caller;
+  longer.routes.push_back(other);
+  EXPECT_TRUE(reload(longer)) << "it takes what nothing bound before, and binds nothing";
+  EXPECT_EQ(rule(), config::scope_rule(longer));
+  std::swap(longer.routes.front(), longer.routes.back());
+  EXPECT_FALSE(reload(longer)) << "the other may take what was bound";
+}
+
+TEST_F(ScopeAgreement, WhileServingAContradictionIsRefusedToo) {
+  ASSERT_TRUE(agree(with_callers(config::CallerFrom::single)));
+  const auto refused =
+      testing::run(agree_on_reload(with_callers(config::CallerFrom::api_key), store, upkeep));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error(), HasSubstr("from was single and is now api-key"));
+  EXPECT_THAT(refused.error(), HasSubstr("restart"));
+}
+
 TEST_F(ScopeAgreement, AStoreThatDoesNotAnswerAgreesToNothing) {
   ASSERT_TRUE(agree(with_route("/payments")));
   for (const char* method : {"fact", "replace_fact", "targets_after"}) {

@@ -81,13 +81,19 @@ GatewayTest::GatewayTest(StoreKind kind) {
   }
 }
 
-ServeProcess& GatewayTest::start(const Settings& settings, bool worker) {
+std::string GatewayTest::config_of(const Settings& settings) const {
   const std::string behind = settings.upstream.empty() ? upstream.url() : settings.upstream;
-  const std::string config = "upstream = \"" + behind + "\"\nstore = \"" + store_url_ +
-                             "\"\nallow_lossy_store = true\n" + settings.top + "\n[policy]\n" +
-                             settings.policy + "\n" + settings.rest;
-  const testing::ServeOptions options{
-      .flags = settings.flags, .config = config, .worker = worker, .port = settings.port};
+  const bool is_list = behind.starts_with('[');
+  return "upstream = " + (is_list ? behind : "\"" + behind + "\"") + "\nstore = \"" + store_url_ +
+         "\"\nallow_lossy_store = true\n" + settings.top + "\n[policy]\n" + settings.policy + "\n" +
+         settings.rest;
+}
+
+ServeProcess& GatewayTest::start(const Settings& settings, bool worker) {
+  const testing::ServeOptions options{.flags = settings.flags,
+                                      .config = config_of(settings),
+                                      .worker = worker,
+                                      .port = settings.port};
   return gateways_.emplace_back(PAWL_BINARY, options);
 }
 

@@ -31,11 +31,11 @@ enum class StoreKind { sqlite, postgres };
 
 // The parts of a configuration; every test says only what it is about.
 struct Settings {
-  std::string policy;                   // lines of [policy]
-  std::string top;                      // lines before any table
-  std::string rest;                     // further tables
-  std::string upstream = "";            // a URL; empty: this test's own
-  std::uint16_t port = 0;               // for one that must be found where another was; 0: any
+  std::string policy;         // lines of [policy]
+  std::string top;            // lines before any table
+  std::string rest;           // further tables
+  std::string upstream = "";  // a URL, or a list of them in brackets; empty: this test's own
+  std::uint16_t port = 0;     // for one that must be found where another was; 0: any
   std::vector<std::string> flags = {};  // of the command line
 };
 
@@ -58,6 +58,8 @@ class GatewayTest : public ::testing::Test {
 
   // One more node on this test's store, in front of this test's upstream.
   ServeProcess& start(const Settings& settings = {}, bool worker = false);
+  // What `start` writes for a node with these settings.
+  [[nodiscard]] std::string config_of(const Settings& settings) const;
   [[nodiscard]] const std::string& store_url() const { return store_url_; }
   [[nodiscard]] const std::string& database() const { return database_; }
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_.path(); }

@@ -58,7 +58,7 @@ TEST_P(Starting, SighupEndsNoPayment) {
   client.send(to_bytes(payment));
   upstream.wait_for(1);
   ::kill(gateway.pid(), SIGHUP);
-  ASSERT_TRUE(gateway.wait_for_text("SIGHUP is ignored"));
+  ASSERT_TRUE(gateway.wait_for_text("the configuration was reloaded"));
   gate->release();
   EXPECT_EQ(client.read_answer().status, 201);
   ::kill(gateway.pid(), SIGHUP);

@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::chrono::seconds patience{30};
 
-// The port in a line "PREFIXhttp://HOST:PORT\n"; 0 while it is not there.
+// The port in a line "PREFIXhttp://HOST:PORT\n", or https; 0 while it is not there.
 std::uint16_t port_after(const std::string& text, const std::string& prefix) {
-  const std::size_t start = text.find(prefix + "http://");
+  const std::size_t start = text.find(prefix + "http");
   const std::size_t end = start == std::string::npos ? start : text.find('\n', start);
   if (end == std::string::npos) return 0;
   return static_cast<std::uint16_t>(std::stoi(text.substr(text.rfind(':', end) + 1)));
@@ -136,6 +136,14 @@ void ServeProcess::stop() {
 }
 
 void ServeProcess::resume() { ::kill(pid_, SIGCONT); }
+
+void ServeProcess::rewrite_config(const std::string& config) {
+  const std::filesystem::path next = folder_.path() / "next.toml";
+  std::ofstream(next) << config;
+  std::filesystem::rename(next, folder_.path() / "pawl.toml");
+}
+
+void ServeProcess::ask_to_reload() { ::kill(pid_, SIGHUP); }
 
 void ServeProcess::ask_to_end() { ::kill(pid_, SIGTERM); }
 

@@ -51,6 +51,9 @@ class ServeProcess {
   void kill_hard();  // SIGKILL, and waits for its end
   void stop();       // SIGSTOP, and waits until it has stopped
   void resume();
+  // Another configuration, in one step; read again at SIGHUP. It was started with one.
+  void rewrite_config(const std::string& config);
+  void ask_to_reload();
   void ask_to_end();                                                   // SIGTERM
   int wait(std::chrono::seconds patience = std::chrono::seconds(60));  // 128 + signal if killed
   int terminate() {

@@ -142,7 +142,7 @@ void append_request(std::string& out, const RequestHead& head, const ForwardOpti
     append_field(out, field.name, field.value);
   }
   append_list_field(out, head.fields, "X-Forwarded-For", options.client);
-  if (!has_proto) append_field(out, "X-Forwarded-Proto", "http");
+  if (!has_proto) append_field(out, "X-Forwarded-Proto", options.scheme);
   std::string via = head.minor_version == 0 ? "1.0 " : "1.1 ";
   via += options.pseudonym;
   append_list_field(out, head.fields, "Via", via);

@@ -16,11 +16,12 @@ bool is_hop_by_hop(std::string_view name, const std::vector<std::string>& connec
 
 // Who we are towards the upstream.
 struct ForwardOptions {
-  std::string_view pseudonym;     // in Via; another node's differs, so that a loop is seen
-  std::string_view client;        // its address, for X-Forwarded-For
-  std::string_view default_host;  // for an HTTP/1.0 request that named none
+  std::string_view pseudonym;        // in Via; another node's differs, so that a loop is seen
+  std::string_view client;           // its address, for X-Forwarded-For
+  std::string_view default_host;     // for an HTTP/1.0 request that named none
+  std::string_view scheme = "http";  // that the client came by
   // A field that this client may not send, under any name that some take for it; empty: none.
-  std::string_view forbidden;
+  std::string_view forbidden = {};
   bool names_key = true;           // false: the Idempotency-Key is given in `extra`
   const Headers* extra = nullptr;  // added at the end
 };

@@ -73,6 +73,7 @@ std::string request_head(const ClientRequest& request, const PassOptions& option
   forward.client = request.client;
   forward.default_host = default_host;
   forward.forbidden = options.forbidden;
+  forward.scheme = request.scheme();
   append_request(out, request.head, forward);
   if (!options.request_id.empty()) append_field(out, "Pawl-Request-Id", options.request_id);
   switch (request.head.framing) {
@@ -241,6 +242,7 @@ Task<Passed> pass(ClientRequest& request, UpstreamPool& pool, const PassOptions&
       const NoAnswer& none = answer.error();
       const bool stale = kept && none.nothing_arrived && none.trouble == AnswerTrouble::cut_off;
       if (stale && may_be_sent_again(request.head)) continue;
+      if (!stale) pool.note(*upstream, false);
       switch (none.trouble) {
         case AnswerTrouble::timed_out:
           co_return trouble(Problem::outcome_unknown, 504, "The service did not answer in time.",
@@ -250,6 +252,7 @@ Task<Passed> pass(ClientRequest& request, UpstreamPool& pool, const PassOptions&
       }
       co_return trouble(Problem::bad_upstream_response, 502, {}, Lost{Lost::How::bad_response, {}});
     }
+    pool.note(*upstream, true);
     Passed passed;
     passed.status = answer->status;
     passed.evidence = Evidence::answered;

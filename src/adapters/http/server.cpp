@@ -27,6 +27,12 @@ std::string counted_as(const net::ip::address& address) {
   return net::ip::network_v6(address.to_v6(), 64).network().to_string();
 }
 
+void ConnectionCount::limit(std::size_t all_max, std::size_t per_address_max) {
+  const std::lock_guard lock(mutex_);
+  all_max_ = all_max;
+  per_address_max_ = per_address_max;
+}
+
 bool ConnectionCount::add(const std::string& address) {
   const std::lock_guard lock(mutex_);
   std::size_t& here = by_address_[address];
@@ -56,16 +62,17 @@ SessionGroup::SessionGroup(net::io_context& context, Deadlines& deadlines, Handl
     : context_(context),
       deadlines_(deadlines),
       handler_(handler),
-      limits_(limits),
+      limits_(std::make_shared<const SessionLimits>(limits)),
       tasks_(context.get_executor()) {}
 
 // What a session throws ends that session alone: there was no memory for it, most likely.
-void SessionGroup::start(tcp::socket socket, ConnectionSlot slot) {
-  net::post(context_, [this, socket = std::move(socket), slot = std::move(slot)]() mutable {
+void SessionGroup::start(Arrival arrival) {
+  net::post(context_, [this, arrival = std::move(arrival)]() mutable {
     try {
-      auto session =
-          std::make_shared<Session>(std::move(socket), deadlines_, handler_, limits_, draining_);
-      tasks_.spawn(run(std::move(slot), std::move(session)));
+      const SessionRules rules{limits_, tls_};
+      auto session = std::make_shared<Session>(std::move(arrival.socket), std::move(arrival.client),
+                                               deadlines_, handler_, rules, draining_);
+      tasks_.spawn(run(std::move(arrival.slot), std::move(session)));
     } catch (const std::exception& failure) {
       give_up(failure.what());
     }
@@ -89,6 +96,10 @@ void SessionGroup::give_up(std::string_view why) noexcept {
     handler_.failed(why);
   } catch (...) {  // no memory for that either
   }
+}
+
+void SessionGroup::set_limits(SessionLimits limits) {
+  limits_ = std::make_shared<const SessionLimits>(limits);
 }
 
 void SessionGroup::drain() {
@@ -148,8 +159,9 @@ Task<void> Listener::accept_one() {
     socket.write_some(net::buffer(too_many), gone);
     co_return;
   }
-  ConnectionSlot slot(count_, std::move(address));
-  group.start(std::move(socket), std::move(slot));
+  Arrival arrival{std::move(socket), ConnectionSlot(count_, std::move(address)),
+                  peer.address().to_string()};
+  group.start(std::move(arrival));
 }
 
 void Listener::close() {

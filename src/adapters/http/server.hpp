@@ -27,15 +27,18 @@ class ConnectionCount {
   ConnectionCount(std::size_t all_max, std::size_t per_address_max)
       : all_max_(all_max), per_address_max_(per_address_max) {}
 
+  // Those that are over it already stay.
+  void limit(std::size_t all_max, std::size_t per_address_max);
+
   // False: one too many, and not counted.
   bool add(const std::string& address);
   void remove(const std::string& address);
   [[nodiscard]] std::size_t all() const;
 
  private:
-  const std::size_t all_max_;
-  const std::size_t per_address_max_;
   mutable std::mutex mutex_;
+  std::size_t all_max_;
+  std::size_t per_address_max_;
   std::size_t all_ = 0;
   std::map<std::string, std::size_t> by_address_;
 };
@@ -58,6 +61,13 @@ class ConnectionSlot {
   std::string address_;
 };
 
+// A connection that was accepted.
+struct Arrival {
+  Socket socket;
+  ConnectionSlot slot;
+  std::string client;  // its address, as people write it
+};
+
 // The sessions of one thread. Everything but `start` happens on that thread.
 class SessionGroup {
  public:
@@ -67,7 +77,12 @@ class SessionGroup {
   boost::asio::io_context& context() { return context_; }
 
   // Serves the connection on this group's thread. From any thread.
-  void start(boost::asio::ip::tcp::socket socket, ConnectionSlot slot);
+  void start(Arrival arrival);
+
+  // Of connections that start from here on.
+  void set_limits(SessionLimits limits);
+  // Null: they speak no TLS.
+  void set_tls(std::shared_ptr<ServerTls> tls) { tls_ = std::move(tls); }
 
   // From now on every connection ends with the answer it is waiting for; idle ones end at once.
   void drain();
@@ -85,7 +100,8 @@ class SessionGroup {
   boost::asio::io_context& context_;
   Deadlines& deadlines_;
   Handler& handler_;
-  const SessionLimits limits_;
+  std::shared_ptr<const SessionLimits> limits_;
+  std::shared_ptr<ServerTls> tls_;
   std::list<Session*> sessions_;
   bool draining_ = false;
   TaskGroup tasks_;

@@ -14,11 +14,13 @@ constexpr std::size_t body_bytes_per_timeout = std::size_t{64} << 10;
 constexpr std::size_t write_bytes_per_timeout = std::size_t{256} << 10;
 constexpr std::size_t spooled_bytes_per_write = std::size_t{64} << 10;
 
-std::string address_of(const boost::asio::ip::tcp::socket& socket) {
-  boost::system::error_code error;
-  const auto endpoint = socket.remote_endpoint(error);
-  return error ? std::string("unknown") : endpoint.address().to_string();
-}
+// How HTTP/2 begins where a client takes it for granted.
+constexpr std::string_view http2_preface = "PRI * HTTP/2.0\r\n";
+// An answer in its own language: no settings, and GOAWAY with HTTP_1_1_REQUIRED.
+constexpr std::string_view http2_goaway{
+    "\0\0\0\4\0\0\0\0\0"
+    "\0\0\x1f\7\0\0\0\0\0\0\0\0\0\0\0\0\xdHTTP/1.1 is spoken here",
+    9 + 9 + 8 + 23};
 
 }  // namespace
 
@@ -133,13 +135,14 @@ Task<void> ClientRequest::answer_from(const Response& response, const Spool& bod
   stream_.expires_never();
 }
 
-Session::Session(boost::asio::ip::tcp::socket socket, Deadlines& deadlines, Handler& handler,
-                 const SessionLimits& limits, const bool& draining)
+Session::Session(Socket socket, std::string address, Deadlines& deadlines, Handler& handler,
+                 SessionRules rules, const bool& draining)
     : stream_(std::move(socket), deadlines),
       handler_(handler),
-      limits_(limits),
+      rules_(std::move(rules)),
+      limits_(*rules_.limits),
       draining_(draining),
-      client_(address_of(stream_.socket())) {}
+      client_{std::move(address), std::nullopt} {}
 
 void Session::stop_if_idle() {
   if (idle_) stream_.close();
@@ -148,10 +151,32 @@ void Session::stop_if_idle() {
 Task<void> Session::run() {
   // Not `if (!co_await serve_one()) break;`: GCC 12 makes an illegal instruction of that.
   bool goes_on = true;
+  if (rules_.tls) goes_on = co_await start_tls();
   while (goes_on && !draining_) {
     goes_on = co_await serve_one();
   }
   stream_.close();
+}
+
+Task<bool> Session::start_tls() {
+  stream_.expires_at(stream_.now() + limits_.header_timeout);
+  const Io io = co_await stream_.read_more();
+  if (io == Io::timed_out) handler_.failed("no TLS hello came in time, from " + client_.address);
+  if (io != Io::ok) co_return false;
+  if (stream_.arrived().front() != tls_handshake) {
+    Refusal plain;
+    plain.detail = "This port speaks TLS: use https://.";
+    plain.status = 400;
+    co_await refuse(plain);
+    co_return false;
+  }
+  const std::optional<std::string> trouble = co_await stream_.accept_tls(*rules_.tls);
+  if (trouble) {
+    handler_.failed(*trouble + ", from " + client_.address);
+    co_return false;
+  }
+  client_.certificate = stream_.certificate();
+  co_return true;
 }
 
 // True if the connection may serve another request.
@@ -164,12 +189,23 @@ Task<bool> Session::serve_one() {
     if (io != Io::ok) co_return false;  // gone, or silent for too long: nobody to tell
   }
   idle_ = false;
-  if (stream_.arrived().front() == tls_handshake) co_return false;
+  if (stream_.arrived().front() == tls_handshake && !rules_.tls) {
+    handler_.failed("a TLS hello came to a port that speaks plain HTTP, from " + client_.address);
+    co_return false;
+  }
   stream_.expires_at(stream_.now() + limits_.header_timeout);
   std::string bytes;
   Charge memory(limits_.memory);
   const std::optional<HeadTrouble> trouble =
       co_await read_head(stream_, limits_.head.head_bytes_max, bytes, &memory);
+  if (bytes.starts_with(http2_preface)) {
+    handler_.failed("the client began with HTTP/2, which is not spoken here, from " +
+                    client_.address);
+    const std::array<std::string_view, 2> parts{http2_goaway, {}};
+    const Stream::Sent sent = co_await stream_.write(parts);
+    if (sent.io == Io::ok) co_await linger();
+    co_return false;
+  }
   if (trouble) {
     if (trouble->refusal) co_await refuse(*trouble->refusal);
     if (trouble->io == Io::timed_out) {
@@ -209,8 +245,9 @@ Task<void> Session::refuse(const Refusal& refusal) {
 // A connection closed with bytes unread is reset, and a reset may overtake our answer. So we say
 // that we are done, and read on for a moment.
 Task<void> Session::linger() {
-  stream_.shut_down_sending();
   stream_.expires_at(stream_.now() + linger_time);
+  if (stream_.is_tls()) co_return co_await stream_.end_tls();
+  stream_.shut_down_sending();
   std::size_t dropped = 0;
   while (dropped < linger_bytes_max) {
     dropped += stream_.arrived().size();

@@ -5,6 +5,7 @@
 
 #include "src/adapters/http/body.hpp"
 #include "src/adapters/http/exchange.hpp"
+#include "src/adapters/http/server_tls.hpp"
 #include "src/adapters/http/spool.hpp"
 #include "src/adapters/http/stream.hpp"
 
@@ -19,13 +20,26 @@ struct SessionLimits {
   MemoryBudget* memory = nullptr;  // what large heads are charged to
 };
 
+// What holds for one connection from its beginning to its end.
+struct SessionRules {
+  std::shared_ptr<const SessionLimits> limits;
+  std::shared_ptr<ServerTls> tls;  // null: none
+};
+
+// Whose connection it is.
+struct ClientIdentity {
+  std::string address;
+  std::optional<ClientCertificate> certificate;  // verified
+};
+
 // One request of a client, while it is being answered.
 class ClientRequest {
  public:
   ClientRequest(Stream& stream, const SessionLimits& limits, RequestHead parsed,
-                std::string_view address, const bool& draining)
+                const ClientIdentity& sender, const bool& draining)
       : head(std::move(parsed)),
-        client(address),
+        client(sender.address),
+        certificate(sender.certificate),
         stream_(stream),
         limits_(limits),
         draining_(draining),
@@ -33,6 +47,7 @@ class ClientRequest {
 
   const RequestHead head;
   const std::string_view client;  // its address
+  const std::optional<ClientCertificate>& certificate;
 
   // The body, asked for with 100 Continue if the client waits for that. A refusal closes the
   // connection.
@@ -55,6 +70,7 @@ class ClientRequest {
   [[nodiscard]] bool will_close() const { return !keep_alive_ || !head.keep_alive || draining_; }
 
   Stream& stream() { return stream_; }
+  [[nodiscard]] std::string_view scheme() const { return stream_.is_tls() ? "https" : "http"; }
   [[nodiscard]] bool body_done() const { return body_.done(); }
   [[nodiscard]] const SessionLimits& limits() const { return limits_; }
   // After an answer, whoever wrote it. An unread body would be taken for the next request.
@@ -90,8 +106,8 @@ class Handler {
 // The loop of one connection. `draining` is looked at between requests.
 class Session {
  public:
-  Session(boost::asio::ip::tcp::socket socket, Deadlines& deadlines, Handler& handler,
-          const SessionLimits& limits, const bool& draining);
+  Session(Socket socket, std::string address, Deadlines& deadlines, Handler& handler,
+          SessionRules rules, const bool& draining);
 
   Task<void> run();
   // Ends it if it waits for its next request.
@@ -100,15 +116,18 @@ class Session {
   void stop() { stream_.close(); }
 
  private:
+  // False: the connection is over, and its client was told why if it could be.
+  Task<bool> start_tls();
   Task<bool> serve_one();
   Task<void> refuse(const Refusal& refusal);
   Task<void> linger();
 
   Stream stream_;
   Handler& handler_;
+  const SessionRules rules_;
   const SessionLimits& limits_;
   const bool& draining_;
-  std::string client_;
+  ClientIdentity client_;
   bool idle_ = false;
 };
 

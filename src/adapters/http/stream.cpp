@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -11,6 +12,7 @@
 #include <cstring>
 #include <tuple>
 
+#include "src/adapters/http/server_tls.hpp"
 #include "src/adapters/http/tls_context.hpp"
 
 namespace pawl::http {
@@ -24,8 +26,8 @@ constexpr std::size_t room_first = 4096;
 
 class Stream::Tls {
  public:
-  Tls(net::ip::tcp::socket& socket, net::ssl::context& context) : layer(socket, context) {}
-  net::ssl::stream<net::ip::tcp::socket&> layer;
+  Tls(Socket& socket, net::ssl::context& context) : layer(socket, context) {}
+  net::ssl::stream<Socket&> layer;
 };
 
 Stream::~Stream() = default;
@@ -46,8 +48,29 @@ Task<std::optional<std::string>> Stream::start_tls(TlsContext& context, std::str
   co_return timed_out_ ? std::string("timed out") : error.message();
 }
 
-Stream::Stream(net::ip::tcp::socket socket, Deadlines& deadlines)
-    : Entry(deadlines), socket_(std::move(socket)) {
+Task<std::optional<std::string>> Stream::accept_tls(ServerTls& context) {
+  tls_ = std::make_unique<Tls>(socket_, context.asio());
+  const std::string hello(arrived());
+  consume(hello.size());
+  const auto [error, used] = co_await tls_->layer.async_handshake(net::ssl::stream_base::server,
+                                                                  net::buffer(hello), as_result);
+  if (timed_out_) co_return "the TLS handshake timed out";
+  if (error) co_return "the TLS handshake failed: " + error.message();
+  if (used != hello.size()) co_return "the TLS handshake failed: there was too much of a hello";
+  co_return std::nullopt;
+}
+
+std::optional<ClientCertificate> Stream::certificate() const {
+  if (!tls_) return std::nullopt;
+  return client_certificate(tls_->layer.native_handle());
+}
+
+Task<void> Stream::end_tls() {
+  if (!tls_ || timed_out_) co_return;
+  static_cast<void>(co_await tls_->layer.async_shutdown(as_result));
+}
+
+Stream::Stream(Socket socket, Deadlines& deadlines) : Entry(deadlines), socket_(std::move(socket)) {
   boost::system::error_code ignored;
   socket_.set_option(net::ip::tcp::no_delay(true), ignored);
 }
@@ -151,7 +174,7 @@ void Stream::reset() {
 
 void Stream::shut_down_sending() {
   boost::system::error_code ignored;
-  socket_.shutdown(net::ip::tcp::socket::shutdown_send, ignored);
+  socket_.shutdown(Socket::shutdown_send, ignored);
 }
 
 void Stream::expire() {

@@ -1,9 +1,10 @@
-// A TCP connection with what has arrived and not been used yet, and a deadline.
+// A connection, over TCP or a Unix socket, with what has arrived and not been used yet, and a
+// deadline.
 #pragma once
 
 #include <array>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <memory>
 #include <optional>
 #include <span>
@@ -24,17 +25,28 @@ enum class Io {
 
 // The client's side of TLS for one upstream: whom to trust. Shared by a pool's connections.
 class TlsContext;
+class ServerTls;
+struct ClientCertificate;
+
+using Socket = boost::asio::generic::stream_protocol::socket;
 
 class Stream final : public Deadlines::Entry {
  public:
-  Stream(boost::asio::ip::tcp::socket socket, Deadlines& deadlines);
+  Stream(Socket socket, Deadlines& deadlines);
 
   ~Stream() override;
 
-  boost::asio::ip::tcp::socket& socket() { return socket_; }
+  Socket& socket() { return socket_; }
 
   // Speaks TLS from here on, with a server that proves to be `host`. Nothing, or what went wrong.
   Task<std::optional<std::string>> start_tls(TlsContext& context, std::string host);
+
+  // The same as a server: what has arrived is the beginning of the client's hello.
+  Task<std::optional<std::string>> accept_tls(ServerTls& context);
+  // What a client has shown of itself there; nothing where it has shown nothing.
+  [[nodiscard]] std::optional<ClientCertificate> certificate() const;
+  // Over TLS: says that nothing more is coming, and waits for the other side to say the same.
+  Task<void> end_tls();
 
   // What has arrived and not been consumed. Valid until the next read_more.
   [[nodiscard]] std::string_view arrived() const { return {in_.get() + begin_, end_ - begin_}; }
@@ -74,6 +86,7 @@ class Stream final : public Deadlines::Entry {
   void shut_down_sending();
 
   BootTime idle_since{};
+  std::size_t target = 0;  // which of a pool's addresses it leads to
   // Whose body this connection has carried; empty: nobody's. A server that did not read it takes it
   // for the start of the next request, so that nobody else's may follow.
   std::string carried_for;
@@ -84,7 +97,7 @@ class Stream final : public Deadlines::Entry {
 
   class Tls;
 
-  boost::asio::ip::tcp::socket socket_;
+  Socket socket_;
   std::unique_ptr<Tls> tls_;
   std::unique_ptr<char[]> in_;
   std::size_t capacity_ = 0;

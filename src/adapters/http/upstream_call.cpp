@@ -96,6 +96,7 @@ Task<Outcome> UpstreamCall::exchange(std::unique_ptr<Stream> stream, const Recor
   std::string bytes;
   const Expected<ResponseHead, NoAnswer> answer =
       co_await read_answer_head(*stream, /*to_head=*/false, bytes);
+  pool_.note(*stream, answer.has_value());
   took_ = pool_.deadlines().now() - sent_at;
   if (!answer) co_return lost(answer.error());
   Expected<std::string, BodyTrouble> body = co_await read_body(*stream, *answer);

@@ -31,6 +31,7 @@ void PrometheusMetrics::add(Counter counter, std::string_view label, std::uint64
 }
 
 const PrometheusMetrics::Route* PrometheusMetrics::route_of(std::string_view name) const {
+  const std::shared_lock lock(routes_mutex_);
   const auto found = routes_.find(name);
   return found == routes_.end() ? nullptr : &found->second;
 }
@@ -192,6 +193,8 @@ std::string PrometheusMetrics::text(const Gauges& now) {
   memory_budget_->Set(now.memory_budget);
   memory_used_->Set(now.memory_used);
   waiting_->Set(now.waiting);
+  reload_succeeded_->Set(now.reload_succeeded ? 1 : 0);
+  reloaded_at_->Set(now.reloaded_at);
   log_dropped_->Increment(now.log_dropped - log_dropped_->Value());
   breaker_->Set(now.breaker_open ? 1 : 0);
   clock_trusted_->Set(now.clock_trusted ? 1 : 0);

@@ -9,6 +9,7 @@
 #include <array>
 #include <map>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,8 @@ struct Gauges {
   bool clock_trusted = true;
   double waiting = 0;
   double log_dropped = 0;  // lines, since the start
+  bool reload_succeeded = true;
+  double reloaded_at = 0;  // seconds since 1970
 };
 
 class PrometheusMetrics final : public Metrics,
@@ -40,6 +43,9 @@ class PrometheusMetrics final : public Metrics,
   explicit PrometheusMetrics(const std::vector<std::string>& routes);
   // A route that is observed, and every word that may be said of its requests.
   void will_observe(const std::string& route, const std::vector<std::string_view>& words);
+
+  // Names that requests may carry from now on; those that are known stay. From any thread.
+  void will_serve(const std::vector<std::string>& routes);
 
   // A destination of the outbox.
   void will_deliver(const std::string& destination);
@@ -113,6 +119,11 @@ class PrometheusMetrics final : public Metrics,
 
   prometheus::Registry registry_;
   std::map<Counter, Counted> by_counter_;
+  CounterFamily* requests_ = nullptr;
+  CounterFamily* unguarded_ = nullptr;
+  CounterFamily* near_duplicates_ = nullptr;
+  prometheus::Family<prometheus::Histogram>* upstream_seconds_ = nullptr;
+  mutable std::shared_mutex routes_mutex_;
   std::map<std::string, Route, std::less<>> routes_;
   std::map<std::string, prometheus::Histogram*, std::less<>> store_;
   prometheus::Counter* replays_memory_ = nullptr;
@@ -149,6 +160,8 @@ class PrometheusMetrics final : public Metrics,
   prometheus::Gauge* breaker_ = nullptr;
   prometheus::Gauge* clock_trusted_ = nullptr;
   prometheus::Gauge* waiting_ = nullptr;
+  prometheus::Gauge* reload_succeeded_ = nullptr;
+  prometheus::Gauge* reloaded_at_ = nullptr;
 };
 
 }  // namespace pawl::prom

@@ -113,25 +113,30 @@ void PrometheusMetrics::register_engine() {
 }
 
 void PrometheusMetrics::register_routes(const std::vector<std::string>& routes) {
-  CounterFamily& requests = counters("pawl_requests_total", "Requests by route and status class");
-  CounterFamily& unguarded =
-      counters("pawl_unguarded_requests_total", "POST and PATCH forwarded without a key");
-  CounterFamily& near_duplicates =
-      counters("pawl_near_duplicates_total",
-               "Near duplicates: the same request under another key, a moment later");
-  auto& upstream = prometheus::BuildHistogram()
-                       .Name("pawl_upstream_seconds")
-                       .Help("From the first byte sent to the whole answer")
-                       .Register(registry_);
+  requests_ = &counters("pawl_requests_total", "Requests by route and status class");
+  unguarded_ = &counters("pawl_unguarded_requests_total", "POST and PATCH forwarded without a key");
+  near_duplicates_ =
+      &counters("pawl_near_duplicates_total",
+                "Near duplicates: the same request under another key, a moment later");
+  upstream_seconds_ = &prometheus::BuildHistogram()
+                           .Name("pawl_upstream_seconds")
+                           .Help("From the first byte sent to the whole answer")
+                           .Register(registry_);
+  will_serve(routes);
+}
+
+void PrometheusMetrics::will_serve(const std::vector<std::string>& routes) {
   static constexpr std::array classes{"none", "1xx", "2xx", "3xx", "4xx", "5xx"};
+  const std::lock_guard lock(routes_mutex_);
   for (const std::string& name : routes) {
+    if (routes_.contains(name)) continue;
     Route& route = routes_[name];
     for (std::size_t i = 0; i < classes.size(); ++i) {
-      route.by_class[i] = &requests.Add({{"route", name}, {"status", classes[i]}});
+      route.by_class[i] = &requests_->Add({{"route", name}, {"status", classes[i]}});
     }
-    route.upstream = &upstream.Add({{"route", name}}, seconds_buckets);
-    route.unguarded = &unguarded.Add({{"route", name}});
-    route.near_duplicates = &near_duplicates.Add({{"route", name}});
+    route.upstream = &upstream_seconds_->Add({{"route", name}}, seconds_buckets);
+    route.unguarded = &unguarded_->Add({{"route", name}});
+    route.near_duplicates = &near_duplicates_->Add({{"route", name}});
   }
 }
 
@@ -192,6 +197,11 @@ void PrometheusMetrics::register_node() {
                            "enough, or not at all")
                       .Add({});
   waiting_ = &gauge("pawl_waiting_requests", "Duplicates that wait for the first to finish");
+  reload_succeeded_ =
+      &gauge("pawl_config_last_reload_successful",
+             "0 while the configuration that was last read is not the one in force");
+  reloaded_at_ = &gauge("pawl_config_last_reload_success_timestamp_seconds",
+                        "When the configuration in force was read");
 }
 
 void PrometheusMetrics::register_outbox() {

@@ -1,0 +1,49 @@
+#include "src/config/fixed_settings.hpp"
+
+#include <gmock/gmock.h>
+
+namespace pawl::config {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(FixedSettings, WhatANodeIsMadeOfIsNamed) {
+  Config next;
+  next.listen.port = 1;
+  next.admin.listen.port = 2;
+  next.store = "sqlite:other.db";
+  next.threads = 3;
+  EXPECT_THAT(changed_fixed_settings(Config{}, next),
+              ElementsAre("listen", "store", "threads", "[admin] listen"));
+}
+
+TEST(FixedSettings, WhatRequestsAreServedByMayChange) {
+  Config next;
+  next.policy.body_limit = 1;
+  next.routes.emplace_back();
+  next.caller.from = CallerFrom::single;
+  next.limits.connections = 1;
+  next.hosts = {"api.example"};
+  next.log = LogFormat::json;
+  next.admin.token = "another";
+  next.drain_timeout = std::chrono::seconds(1);
+  EXPECT_THAT(changed_fixed_settings(Config{}, next), IsEmpty());
+}
+
+TEST(FixedSettings, ASecretThatStandsInAFileCountsWithItsSetting) {
+  Config running;
+  running.destinations.emplace_back().secret = "one";
+  running.fingerprint_secrets = {{"a", "one"}};
+  running.sources.emplace_back().sent_headers = {{"Authorization", "one"}};
+  Config next = running;
+  EXPECT_THAT(changed_fixed_settings(running, next), IsEmpty());
+  next.destinations.front().secret = "two";
+  next.fingerprint_secrets.front().bytes = "two";
+  next.sources.front().sent_headers.front().value = "two";
+  EXPECT_THAT(changed_fixed_settings(running, next),
+              ElementsAre("[[fingerprint_secret]]", "[[destination]]", "[[source]]"));
+}
+
+}  // namespace
+}  // namespace pawl::config

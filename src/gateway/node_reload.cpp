@@ -1,0 +1,105 @@
+// Reading the configuration again while requests are served.
+#include <boost/asio/post.hpp>
+
+#include "src/config/fixed_settings.hpp"
+#include "src/config/serving.hpp"
+#include "src/gateway/node.hpp"
+#include "src/node/run_here.hpp"
+#include "src/operator/scope_agreement.hpp"
+
+namespace pawl::gateway {
+namespace {
+
+template <class Each, class ToText>
+std::string joined(const std::vector<Each>& parts, ToText to_text, std::string_view between) {
+  std::string all;
+  for (const Each& part : parts) {
+    if (!all.empty()) all += between;
+    all += to_text(part);
+  }
+  return all;
+}
+
+Expected<std::shared_ptr<http::ServerTls>, std::string> tls_of(const config::ListenerTls& files,
+                                                               const config::Caller* caller) {
+  if (files.certificate_file.empty()) return std::shared_ptr<http::ServerTls>();
+  http::ServerTlsFiles read{files.certificate_file, files.key_file, files.client_ca_file,
+                            !files.client_ca_file.empty()};
+  // Without one it is a caller that is not known, and is told so.
+  if (caller != nullptr && caller->from == config::CallerFrom::mtls) {
+    read.client_ca_file = caller->client_ca_file;
+  }
+  return http::ServerTls::read(read);
+}
+
+}  // namespace
+
+Expected<Node::Certificates, std::string> Node::read_certificates(const config::Config& config) {
+  const auto listener = tls_of(config.tls, &config.caller);
+  if (!listener) return Unexpected{"[tls] " + listener.error()};
+  const auto admin = tls_of(config.admin.tls, nullptr);
+  if (!admin) return Unexpected{"[admin.tls] " + admin.error()};
+  return Certificates{*listener, *admin};
+}
+
+void Node::show_certificates(const Certificates& certificates) {
+  for (const auto& thread : threads_) {
+    boost::asio::post(
+        thread->loop.context,
+        [&sessions = thread->sessions, tls = certificates.listener] { sessions.set_tls(tls); });
+  }
+  boost::asio::post(threads_.front()->loop.context,
+                    [this, tls = certificates.admin] { admin_sessions_->set_tls(tls); });
+}
+
+Expected<Done, std::string> Node::reload() {
+  Expected<Done, std::string> reloaded = try_to_reload();
+  {
+    const std::lock_guard lock(reload_mutex_);
+    reload_trouble_ = reloaded ? std::string() : reloaded.error();
+    if (reloaded) reloaded_at_ = std::chrono::system_clock::now();
+  }
+  if (!reloaded) {
+    log_.say("error", "the configuration was not reloaded, the one before stays in force: " +
+                          reloaded.error());
+  }
+  return reloaded;
+}
+
+// Everything that can fail comes before the first thing that changes.
+Expected<Done, std::string> Node::try_to_reload() {
+  if (!read_again_) {
+    return Unexpected{std::string("this program reads its configuration at the start alone")};
+  }
+  Expected<config::Read, config::Troubles> read = read_again_();
+  if (!read) {
+    const auto text = [](const config::Diagnostic& trouble) { return to_text(trouble); };
+    return Unexpected{joined(read.error(), text, "; ")};
+  }
+  config::Config& next = read->config;
+  const SharedConfig running = shared_.in_force.now();
+  if (next.memory_budget == 0) next.memory_budget = running->config.memory_budget;
+  const std::vector<std::string> fixed = config::changed_fixed_settings(running->config, next);
+  if (!fixed.empty()) {
+    const auto same = [](const std::string& name) { return name; };
+    return Unexpected{joined(fixed, same, ", ") + (fixed.size() == 1 ? " has" : " have") +
+                      " changed, which needs a restart; nothing of the file was taken over"};
+  }
+  if (role_ == Role::serve && config::needs_store(next)) {
+    const Expected<Done, std::string> agreed =
+        run_here(agree_on_reload(next, *store_.store, *store_.upkeep));
+    if (!agreed) return agreed;
+  }
+  const Expected<Certificates, std::string> certificates = read_certificates(next);
+  if (!certificates) return Unexpected{certificates.error()};
+  for (const config::Diagnostic& warning : read->warnings) {
+    log_.say("warning", to_text(warning));
+  }
+  const std::string routes = std::to_string(next.routes.size());
+  put_in_force(std::move(next));
+  show_certificates(*certificates);
+  log_.say("info", "the configuration was reloaded", {{"routes", routes}});
+  return Done{};
+}
+
+}  // namespace pawl::gateway

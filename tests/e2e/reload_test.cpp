@@ -1,0 +1,148 @@
+// Another configuration without a restart: what changes, what cannot, and that nothing is lost.
+#include <fstream>
+
+#include "src/core/sha256.hpp"
+#include "tests/e2e/tls_fixture.hpp"
+
+namespace pawl::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::string reloaded = "the configuration was reloaded";
+const std::string refused = "the configuration was not reloaded";
+
+std::string api_key(const std::string& scope, const std::string& key) {
+  return "[[caller.api_key]]\nscope = \"" + scope + "\"\nsha256 = \"" + hex(sha256(key)) + "\"\n";
+}
+
+class Reload : public OnEveryStore {
+ protected:
+  // Asks for it, and waits until the log says how it went.
+  void reload(ServeProcess& gateway, const Settings& settings, const std::string& says) const {
+    const std::size_t before = count_of(gateway.err(), says);
+    gateway.rewrite_config(config_of(settings));
+    gateway.ask_to_reload();
+    ASSERT_TRUE(until([&] { return count_of(gateway.err(), says) > before; })) << gateway.err();
+  }
+
+  static Post with_key(Post request, const std::string& api_key) {
+    request.headers.emplace_back("Authorization", "Bearer " + api_key);
+    return request;
+  }
+};
+
+TEST_P(Reload, RoutesAndCallersChangeAndConnectionsStay) {
+  const std::string callers = "[caller]\nfrom = \"api-key\"\n" + api_key("a", "first-key");
+  ServeProcess& gateway = start({"", "", callers});
+  RawClient kept(gateway.port());
+  kept.send(to_bytes(with_key(payment, "first-key")));
+  EXPECT_EQ(kept.read_answer().status, 201);
+  Post other = with_key(payment, "second-key");
+  EXPECT_EQ(post(gateway.port(), other).status, 401);
+
+  const std::string route = "[[route]]\nmatch = \"POST /free\"\nname = \"free\"\nkey = \"off\"\n";
+  reload(gateway, {"", "", callers + api_key("b", "second-key") + route}, reloaded);
+  EXPECT_EQ(post(gateway.port(), other).status, 201);
+  Post unguarded = with_key(payment, "first-key");
+  unguarded.key = "";
+  unguarded.path = "/free";
+  kept.send(to_bytes(unguarded));
+  EXPECT_EQ(kept.read_answer().status, 201) << "on the connection from before";
+  EXPECT_EQ(metric(gateway, "pawl_requests_total{route=\"free\",status=\"2xx\"}"), 1);
+
+  reload(gateway, {"", "", "[caller]\nfrom = \"api-key\"\n" + api_key("b", "second-key")},
+         reloaded);
+  EXPECT_EQ(post(gateway.port(), with_key(payment, "first-key")).status, 401) << "taken away";
+  EXPECT_EQ(post(gateway.port(), other).value("Idempotent-Replayed"), "true");
+}
+
+TEST_P(Reload, ARequestKeepsTheRulesThatItCameUnder) {
+  ServeProcess& gateway = start({"on_server_error = \"store\"", "", ""});
+  const auto gate = std::make_shared<Gate>();
+  upstream.behave(Behaviour::answer(500).after(gate));
+  RawClient client(gateway.port());
+  client.send(to_bytes(payment));
+  upstream.wait_for(1);
+  reload(gateway, {"on_server_error = \"hold\"", "", ""}, reloaded);
+  gate->release();
+  EXPECT_EQ(client.read_answer().status, 500);
+  EXPECT_EQ(status_of(gateway, payment.key), "completed");
+  Post next = payment;
+  next.key = "another-key-0123456789";
+  EXPECT_EQ(post(gateway.port(), next).status, 500);
+  EXPECT_EQ(status_of(gateway, next.key), "unknown");
+}
+
+TEST_P(Reload, ABadFileChangesNothingAndIsToldOf) {
+  const std::string token = folder() / "token";
+  std::ofstream(token) << "0123456789abcdef0123456789abcdef";
+  const std::string admin = "[admin]\ntoken_file = \"" + token + "\"\n";
+  const WireHeaders operators{{"Authorization", "Bearer 0123456789abcdef0123456789abcdef"}};
+  ServeProcess& gateway = start({"", "", admin});
+  const auto metrics = [&] { return get(gateway.admin_port(), "/metrics", operators).body; };
+  EXPECT_THAT(metrics(), HasSubstr("\npawl_config_last_reload_successful 1\n"));
+
+  reload(gateway, {"no_such_setting = 1", "", admin}, refused);
+  EXPECT_THAT(gateway.err(), HasSubstr("unknown setting 'no_such_setting' in [policy]"));
+  EXPECT_THAT(metrics(), HasSubstr("\npawl_config_last_reload_successful 0\n"));
+  EXPECT_THAT(metrics(), HasSubstr("\npawl_config_last_reload_success_timestamp_seconds 1"));
+  const HttpAnswer readiness = get(gateway.admin_port(), "/readyz");
+  EXPECT_EQ(readiness.status, 200) << "by the configuration before it serves";
+  EXPECT_EQ(member_of(readiness.body, "reload"), "failed");
+  EXPECT_THAT(get(gateway.admin_port(), "/readyz", operators).body, HasSubstr("no_such_setting"));
+  EXPECT_EQ(post(gateway.port(), payment).status, 201);
+
+  reload(gateway, {"", "", admin}, reloaded);
+  EXPECT_THAT(metrics(), HasSubstr("\npawl_config_last_reload_successful 1\n"));
+  EXPECT_EQ(member_of(get(gateway.admin_port(), "/readyz").body, "reload"), "(none)");
+}
+
+TEST_P(Reload, WhatCannotChangeIsNamedAndNothingElseIsTakenOver) {
+  ServeProcess& gateway = start();
+  reload(gateway,
+         {"key = \"off\"", "threads = 3\nreplay_cache = \"1MiB\"",
+          "[[destination]]\nname = \"bank\"\nurl = \"http://127.0.0.1:9\"\n"},
+         refused);
+  EXPECT_THAT(gateway.err(), HasSubstr("threads, replay_cache, [[destination]] have changed"));
+  Post keyless = payment;
+  keyless.key = "";
+  EXPECT_EQ(post(gateway.port(), keyless).status, 400) << "a key is required still";
+}
+
+TEST_P(Reload, NeverMakesALiveKeyNew) {
+  ServeProcess& gateway = start({"", "", "[caller]\nfrom = \"single\"\n"});
+  const Post mine = with_key(payment, "first-key");
+  EXPECT_EQ(post(gateway.port(), mine).status, 201);
+  reload(gateway, {"", "", "[caller]\nfrom = \"api-key\"\n" + api_key("a", "first-key")}, refused);
+  EXPECT_THAT(gateway.err(), HasSubstr("from was single and is now api-key"));
+  reload(gateway, {"key_scope = \"caller+route\"", "", "[caller]\nfrom = \"single\"\n"}, refused);
+  EXPECT_EQ(post(gateway.port(), mine).value("Idempotent-Replayed"), "true");
+  EXPECT_EQ(upstream.requests().size(), 1U);
+}
+
+TEST_P(Reload, ByOrderOfAnOperatorWithTheToken) {
+  const std::string token = folder() / "token";
+  std::ofstream(token) << "0123456789abcdef0123456789abcdef";
+  const std::string admin = "[admin]\ntoken_file = \"" + token + "\"\n";
+  ServeProcess& gateway = start({"", "", admin});
+  Post order{.key = "", .body = "", .path = "/api/v1/reload"};
+  EXPECT_EQ(post(gateway.admin_port(), order).status, 401);
+  order.headers.emplace_back("Authorization", "Bearer 0123456789abcdef0123456789abcdef");
+  EXPECT_EQ(post(gateway.admin_port(), order).body, "{\"reloaded\":true}\n");
+  EXPECT_TRUE(gateway.wait_for_text(reloaded));
+
+  gateway.rewrite_config(config_of({"", "threads = 3", admin}));
+  const HttpAnswer no = post(gateway.admin_port(), order);
+  EXPECT_EQ(no.status, 409);
+  EXPECT_THAT(member_of(no.body, "why"), HasSubstr("threads has changed"));
+
+  ServeProcess& open = start();
+  EXPECT_EQ(post(open.admin_port(), order).status, 403) << "no token, no orders";
+}
+
+PAWL_ON_EVERY_STORE(Reload);
+
+}  // namespace
+}  // namespace pawl::e2e

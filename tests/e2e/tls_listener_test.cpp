@@ -1,0 +1,133 @@
+// Listeners that speak TLS.
+#include "tests/e2e/tls_fixture.hpp"
+
+namespace pawl::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::string taken_over = "the configuration was reloaded";
+
+class TlsListener : public TlsTest {};
+
+TEST_F(TlsListener, ServesByTls12AndTls13AndSaysSoUpstream) {
+  ServeProcess& gateway = start({"", "", tls()});
+  EXPECT_THAT(gateway.out(), HasSubstr("listening on https://127.0.0.1:"));
+  const testing::Finished first = curl(gateway, {"--tlsv1.2", "--tls-max", "1.2"});
+  EXPECT_THAT(first.out, ::testing::EndsWith(" 201")) << first.err;
+  const testing::Finished second = curl(gateway, {"--tlsv1.3", "-D", "-"});
+  EXPECT_THAT(second.out, HasSubstr("Idempotent-Replayed: true")) << second.err;
+  ASSERT_EQ(upstream.requests().size(), 1U);
+  EXPECT_EQ(upstream.requests().front().header("X-Forwarded-Proto"), "https");
+  EXPECT_NE(curl(gateway, {"--tlsv1.1", "--tls-max", "1.1"}).exit_code, 0);
+}
+
+TEST_F(TlsListener, APlainRequestIsToldAndATlsHelloOnAPlainPortIsLogged) {
+  ServeProcess& gateway = start({"", "", tls()});
+  const HttpAnswer plain = post(gateway.port(), payment);
+  EXPECT_EQ(plain.status, 400);
+  EXPECT_THAT(plain.body, HasSubstr("This port speaks TLS"));
+  ServeProcess& other = start();
+  EXPECT_NE(curl(other).exit_code, 0);
+  EXPECT_TRUE(other.wait_for_text("a TLS hello came to a port that speaks plain HTTP"));
+  EXPECT_TRUE(upstream.requests().empty());
+}
+
+TEST_F(TlsListener, AClientOfHttp2IsToldWhatIsSpoken) {
+  ServeProcess& gateway = start({"", "", tls()});
+  EXPECT_THAT(curl(gateway, {"--http2"}).out, ::testing::EndsWith(" 201")) << "it offers both";
+  const testing::Finished only =
+      testing::run_program({"/usr/bin/openssl", "s_client", "-connect",
+                            "127.0.0.1:" + std::to_string(gateway.port()), "-alpn", "h2"});
+  EXPECT_NE(only.exit_code, 0);
+  EXPECT_THAT(only.err, HasSubstr("no application protocol"));
+  ServeProcess& plain = start();
+  RawClient client(plain.port());
+  client.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+  const std::string said = client.read_to_end();
+  ASSERT_GE(said.size(), 26U);
+  EXPECT_EQ(said[3], 4) << "SETTINGS";
+  EXPECT_EQ(said[9 + 3], 7) << "GOAWAY";
+  EXPECT_EQ(said[9 + 9 + 7], 13) << "HTTP_1_1_REQUIRED";
+  EXPECT_THAT(said, HasSubstr("HTTP/1.1 is spoken here"));
+  EXPECT_EQ(said.size(), 9U + 9U + static_cast<std::size_t>(said[11]));
+}
+
+TEST_F(TlsListener, ARenewedCertificateIsTakenOverAndConnectionsStay) {
+  ServeProcess& gateway = start({"", "", tls()});
+  EXPECT_THAT(served_subject(gateway), HasSubstr("CN = server"));
+  make_certificate("renewed", "ca", "subjectAltName=DNS:localhost");
+  gateway.rewrite_config(config_of({"", "", tls("tls", "renewed")}));
+  gateway.ask_to_reload();
+  ASSERT_TRUE(gateway.wait_for_text(taken_over));
+  EXPECT_THAT(served_subject(gateway), HasSubstr("CN = renewed"));
+
+  std::filesystem::copy_file(file("ca.key"), file("renewed.key"),
+                             std::filesystem::copy_options::overwrite_existing);
+  gateway.ask_to_reload();
+  ASSERT_TRUE(gateway.wait_for_text("the configuration was not reloaded"));
+  EXPECT_THAT(gateway.err(), HasSubstr("renewed.key: it is not the key of"));
+  EXPECT_THAT(curl(gateway).out, ::testing::EndsWith(" 201")) << "with the one before";
+
+  gateway.rewrite_config(config_of({"", "", ""}));
+  gateway.ask_to_reload();
+  ASSERT_TRUE(gateway.wait_for_text("[tls] has changed, which needs a restart"));
+}
+
+TEST_F(TlsListener, NeedsAClientsCertificateWhereAnAuthorityIsNamed) {
+  make_authority("other");
+  make_certificate("acme", "ca", "extendedKeyUsage=clientAuth");
+  make_certificate("stranger", "other", "extendedKeyUsage=clientAuth");
+  make_certificate("late", "ca", "extendedKeyUsage=clientAuth", "0");
+  ServeProcess& gateway = start({"", "", tls() + "client_ca_file = \"" + file("ca.pem") + "\"\n"});
+  const auto with = [&](const std::string& name) {
+    return curl(gateway, {"--cert", file(name + ".pem"), "--key", file(name + ".key")});
+  };
+  EXPECT_THAT(with("acme").out, ::testing::EndsWith(" 201"));
+  EXPECT_NE(curl(gateway).exit_code, 0);
+  EXPECT_TRUE(gateway.wait_for_text("peer did not return a certificate"));
+  EXPECT_NE(with("stranger").exit_code, 0);
+  EXPECT_TRUE(gateway.wait_for_text("certificate verify failed"));
+  ASSERT_TRUE(until([&] { return with("late").exit_code != 0; }));
+  EXPECT_EQ(upstream.requests().size(), 1U);
+}
+
+TEST_F(TlsListener, ACallerIsWhoItsCertificateSays) {
+  make_certificate("acme", "ca", "extendedKeyUsage=clientAuth\nsubjectAltName=URI:urn:acme");
+  make_certificate("bank", "ca", "extendedKeyUsage=clientAuth\nsubjectAltName=URI:urn:bank");
+  make_certificate("nameless", "ca", "extendedKeyUsage=clientAuth");
+  ServeProcess& gateway = start({"", "",
+                                 tls() + "[caller]\nfrom = \"mtls\"\nclient_ca_file = \"" +
+                                     file("ca.pem") + "\"\ncertificate_name = \"uri\"\n"});
+  const auto with = [&](const std::string& name) {
+    return curl(gateway, {"--cert", file(name + ".pem"), "--key", file(name + ".key"), "-D", "-"});
+  };
+  EXPECT_THAT(with("acme").out, ::testing::EndsWith(" 201"));
+  EXPECT_THAT(with("acme").out, HasSubstr("Idempotent-Replayed: true"));
+  EXPECT_THAT(with("bank").out, ::testing::Not(HasSubstr("Idempotent-Replayed")))
+      << "another caller, another key";
+  EXPECT_EQ(upstream.requests().size(), 2U);
+  EXPECT_THAT(with("nameless").out, ::testing::EndsWith(" 401"));
+  EXPECT_THAT(curl(gateway).out, ::testing::EndsWith(" 401")) << "no certificate, no caller";
+}
+
+TEST_F(TlsListener, TheAdminListenerToo) {
+  ServeProcess& gateway = start({"", "", tls("admin.tls")});
+  const testing::Finished health = testing::run_program(
+      {"/usr/bin/curl", "-sS", "--cacert", file("ca.pem"),
+       "https://localhost:" + std::to_string(gateway.admin_port()) + "/healthz"});
+  EXPECT_EQ(health.out, "ok\n") << health.err;
+}
+
+TEST_F(TlsListener, AHandshakeThatDoesNotEndIsEnded) {
+  ServeProcess& gateway = start({"", "", tls() + "[limits]\nheader_timeout = \"100ms\"\n"});
+  RawClient silent(gateway.port());
+  EXPECT_TRUE(silent.closed());
+  RawClient half(gateway.port());
+  half.send(std::string("\x16\x03\x01\x02\x00\x01", 6));
+  EXPECT_TRUE(half.closed());
+  EXPECT_TRUE(gateway.wait_for_text("the TLS handshake timed out"));
+}
+
+}  // namespace
+}  // namespace pawl::e2e
