@@ -111,6 +111,36 @@ TEST_F(TlsListener, ACallerIsWhoItsCertificateSays) {
   EXPECT_THAT(curl(gateway).out, ::testing::EndsWith(" 401")) << "no certificate, no caller";
 }
 
+TEST_F(TlsListener, AnUpstreamIsVerifiedByItsAuthorityAndShownOurCertificate) {
+  make_authority("other");
+  make_certificate("gateway", "ca", "extendedKeyUsage=clientAuth");
+  make_certificate("elsewhere", "ca", "subjectAltName=DNS:elsewhere.example");
+  make_certificate("self", "other", "subjectAltName=DNS:localhost");
+  int number = 0;
+  const auto answer_behind = [&](const std::string& server, const std::string& shown,
+                                 const std::string& says) {
+    const std::string asks = "client_ca_file = \"" + file("ca.pem") + "\"\n";
+    const std::string store = "sqlite:" + file("behind-" + server + ".db");
+    Settings behind{"", "", tls("tls", server) + asks};
+    behind.flags = {"--store", store};
+    const ServeProcess& service = start(behind);
+    Settings before{"", "", "[upstream_tls]\nca_file = \"" + file("ca.pem") + "\"\n" + shown};
+    before.upstream = "https://localhost:" + std::to_string(service.port());
+    ServeProcess& gateway = start(before);
+    Post request = payment;
+    request.key += std::to_string(++number);
+    const int status = post(gateway.port(), request).status;
+    EXPECT_TRUE(says.empty() || gateway.wait_for_text(says)) << server << gateway.err();
+    return status;
+  };
+  const std::string ours = "certificate_file = \"" + file("gateway.pem") + "\"\nkey_file = \"" +
+                           file("gateway.key") + "\"\n";
+  EXPECT_EQ(answer_behind("server", ours, ""), 201);
+  EXPECT_EQ(answer_behind("elsewhere", ours, "certificate verify failed"), 502);
+  EXPECT_EQ(answer_behind("self", ours, "unable to get local issuer certificate"), 502);
+  EXPECT_EQ(upstream.requests().size(), 1U);
+}
+
 TEST_F(TlsListener, TheAdminListenerToo) {
   ServeProcess& gateway = start({"", "", tls("admin.tls")});
   const testing::Finished health = testing::run_program(

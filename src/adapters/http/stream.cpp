@@ -45,7 +45,10 @@ Task<std::optional<std::string>> Stream::start_tls(TlsContext& context, std::str
   const auto [error] =
       co_await tls_->layer.async_handshake(net::ssl::stream_base::client, as_result);
   if (!error) co_return std::nullopt;
-  co_return timed_out_ ? std::string("timed out") : error.message();
+  if (timed_out_) co_return std::string("timed out");
+  const long verified = SSL_get_verify_result(tls_->layer.native_handle());
+  if (verified == X509_V_OK) co_return error.message();
+  co_return error.message() + ": " + X509_verify_cert_error_string(verified);
 }
 
 Task<std::optional<std::string>> Stream::accept_tls(ServerTls& context) {
