@@ -274,7 +274,9 @@ class World final : public Handler {
     // Any program of this machine may have knocked at the port first.
     boost::system::error_code gone;
     while (near.remote_endpoint(gone) != far.local_endpoint()) near = acceptor.accept();
-    Session session(std::move(near), deadlines_, *this, limits_, draining_);
+    SessionRules rules{std::make_shared<const SessionLimits>(limits_), nullptr};
+    Session session(Socket(std::move(near)), "127.0.0.1", deadlines_, *this, std::move(rules),
+                    draining_);
     net::write(far, net::buffer(turn().request));
     far.shutdown(tcp::socket::shutdown_send);
     co_await session.run();
