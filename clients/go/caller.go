@@ -166,7 +166,8 @@ func (s *callState) answered(wire *wireAnswer) (*Answer, *failed) {
 		return answer, nil
 	}
 	// Without a key there is no other try whose answer this could be: it is the API's own.
-	if means.again && !s.mayRetry && means.code == "" && wire.status < 500 {
+	byPawl := len(wire.header.Values("Pawl-Should-Retry")) > 0
+	if means.again && !s.mayRetry && !byPawl && wire.status < 500 {
 		return answer, nil
 	}
 	s.doubt = s.doubt || (means.again && means.perhaps)

@@ -127,7 +127,8 @@ export class Caller {
     if (meaning.kind === 'answer') return answer;
     if (meaning.kind === 'retry') {
       // Without a key there is no other try whose answer this could be: it is the API's own.
-      if (!state.mayRetry && meaning.code === undefined && wire.status < 500) return answer;
+      const byPawl = header(wire.headers, 'Pawl-Should-Retry') !== undefined;
+      if (!state.mayRetry && !byPawl && wire.status < 500) return answer;
       if (meaning.executed === 'perhaps') state.doubt = true;
     }
     const error: CallError = errorOf(typeOf(meaning, state), `${wire.status} ${meaning.code ?? wire.body.toString('utf8', 0, 200)}`,

@@ -48,11 +48,16 @@ class Answer:
         return json_module.loads(self.body)
 
 
+def _now() -> float:
+    """Seconds that go on while the machine is suspended, where the system has such a clock: a lease does too."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+
+
 @dataclass(frozen=True)
 class Clock:
     """For tests: time and chance."""
 
-    now: Callable[[], float] = time.monotonic
+    now: Callable[[], float] = _now
     random: Callable[[], float] = random.random
 
 
@@ -94,7 +99,8 @@ class _Call:
         if meaning.error is None:
             return answer
         # Without a key there is no other try whose answer this could be: it is the API's own.
-        if meaning.again and not self.may_retry and meaning.code is None and wire.status < 500:
+        by_pawl = wire.header("Pawl-Should-Retry") is not None
+        if meaning.again and not self.may_retry and not by_pawl and wire.status < 500:
             return answer
         self.doubt = self.doubt or (meaning.again and meaning.perhaps_executed)
         kind: Type[PawlError] = meaning.error
