@@ -72,7 +72,7 @@ class RequestContext {
   bool is_near_duplicate = false;       // of a request under another key
   // Why no new work may be made of it, because it was made too long ago; empty: it was not.
   std::string stale;
-  std::optional<LimitStanding> limit;   // how its scope stands, where the route has limits
+  std::optional<LimitStanding> limit;  // how its scope stands, where the route has limits
   RequestTrace trace;
   std::string id;          // of this request alone; empty: none was needed yet
   std::string request_id;  // of the answer: the execution that produced it, or `id`

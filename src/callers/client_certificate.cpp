@@ -17,8 +17,7 @@ const std::string& name_in(const http::ClientCertificate& certificate,
 }  // namespace
 
 // No challenge: HTTP has none for certificates.
-std::optional<Identified> ClientCertificates::identify(const ClientView& client,
-                                                       BootTime /*now*/) {
+std::optional<Identified> ClientCertificates::identify(const ClientView& client, BootTime /*now*/) {
   if (client.certificate == nullptr) return unauthenticated({});
   const std::string& name = name_in(*client.certificate, name_);
   if (!may_be_name(name)) return unauthenticated({});
