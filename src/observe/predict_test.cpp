@@ -158,12 +158,14 @@ TEST(Prediction, AnyRowIsReapedSomeDay) {
 
 TEST(Prediction, ANearDuplicateIsRefusedWhereTheRouteSaysSoAndLeavesNothing) {
   World world;
+  world.policy.near_duplicates = WhenNearDuplicate::refuse;
   ObservedRequest twin = world.observed("one");
   twin.near_duplicate = true;
-  world.policy.near_duplicates = WhenNearDuplicate::refuse;
   EXPECT_EQ(world.see({twin}), Seen{PredictedDecision::near_duplicate});
   EXPECT_FALSE(world.row);
   world.policy.near_duplicates = WhenNearDuplicate::report;
+  twin = world.observed("one");
+  twin.near_duplicate = true;
   EXPECT_EQ(world.see({twin}), Seen{PredictedDecision::created});
 }
 

@@ -106,14 +106,14 @@ TEST(Forwarding, DropsWhatStandsForAnotherMethodOrPath) {  // H11
 }
 
 TEST(Forwarding, DropsWhatThisClientMayNotSay) {
-  const std::string fields = "x-tenant: a\r\nX_Tenant: b\r\nX-Tenants: c\r\n";
+  const std::string fields = "x-tenant: one\r\nX_Tenant: two\r\nX-Tenants: three\r\n";
   ForwardOptions options = as_us();
-  EXPECT_THAT(forwarded(with_fields(fields)), HasSubstr("x-tenant: a\r\nX_Tenant: b\r\n"));
+  EXPECT_THAT(forwarded(with_fields(fields)), HasSubstr("x-tenant: one\r\nX_Tenant: two\r\n"));
   options.forbidden = "X-Tenant";
   const std::string out = forwarded(with_fields(fields), options);
-  EXPECT_THAT(out, Not(HasSubstr(": a\r\n")));
-  EXPECT_THAT(out, Not(HasSubstr(": b\r\n")));
-  EXPECT_THAT(out, HasSubstr("X-Tenants: c\r\n"));
+  EXPECT_THAT(out, Not(HasSubstr("one")));
+  EXPECT_THAT(out, Not(HasSubstr("two")));
+  EXPECT_THAT(out, HasSubstr("X-Tenants: three\r\n"));
 }
 
 TEST(Forwarding, GivesADerivedKeyInPlaceOfTheClients) {
