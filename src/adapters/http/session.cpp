@@ -16,11 +16,6 @@ constexpr std::size_t spooled_bytes_per_write = std::size_t{64} << 10;
 
 // How HTTP/2 begins where a client takes it for granted.
 constexpr std::string_view http2_preface = "PRI * HTTP/2.0\r\n";
-// An answer in its own language: no settings, and GOAWAY with HTTP_1_1_REQUIRED.
-constexpr std::string_view http2_goaway{
-    "\0\0\0\4\0\0\0\0\0"
-    "\0\0\x1f\7\0\0\0\0\0\0\0\0\0\0\0\0\xdHTTP/1.1 is spoken here",
-    9 + 9 + 8 + 23};
 
 }  // namespace
 
@@ -200,11 +195,7 @@ Task<bool> Session::serve_one() {
       co_await read_head(stream_, limits_.head.head_bytes_max, bytes, &memory);
   if (bytes.starts_with(http2_preface)) {
     handler_.failed("the client began with HTTP/2, which is not spoken here, from " +
-                    client_.address);
-    const std::array<std::string_view, 2> parts{http2_goaway, {}};
-    const Stream::Sent sent = co_await stream_.write(parts);
-    if (sent.io == Io::ok) co_await linger();
-    co_return false;
+                    client_.address);  // and is answered with 505, as every other version
   }
   if (trouble) {
     if (trouble->refusal) co_await refuse(*trouble->refusal);
