@@ -85,13 +85,13 @@ Expected<Done, std::string> Node::try_to_reload() {
     return Unexpected{joined(fixed, same, ", ") + (fixed.size() == 1 ? " has" : " have") +
                       " changed, which needs a restart; nothing of the file was taken over"};
   }
-  if (role_ == Role::serve && config::needs_store(next)) {
+  const Expected<Certificates, std::string> certificates = read_certificates(next);
+  if (!certificates) return Unexpected{certificates.error()};
+  if (role_ == Role::serve && config::needs_store(next)) {  // the last: it is written down
     const Expected<Done, std::string> agreed =
         run_here(agree_on_reload(next, *store_.store, *store_.upkeep));
     if (!agreed) return agreed;
   }
-  const Expected<Certificates, std::string> certificates = read_certificates(next);
-  if (!certificates) return Unexpected{certificates.error()};
   for (const config::Diagnostic& warning : read->warnings) {
     log_.say("warning", to_text(warning));
   }

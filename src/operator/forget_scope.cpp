@@ -9,6 +9,9 @@ constexpr std::size_t open_keys_counted = 1000;
 
 Task<OrRefusal<std::size_t>> forget_scope(Store& store, DataKeyStore& keys, ForgetOrder order) {
   if (order.scope.text.empty()) co_return malformed("SCOPE must not be empty");
+  if (order.scope.text == "store") {
+    co_return malformed("\"store\" is no caller's scope: what names no scope is sealed under it");
+  }
   if (const auto wrong = check_reason(order.by.reason)) co_return Unexpected{*wrong};
   const StoreResult<std::size_t> open = co_await store.count_active(order.scope, open_keys_counted);
   if (!open) co_return store_failed(open.error());

@@ -25,7 +25,11 @@ Task<bool> Reconciler::settle_by_late_answer(Inquiry& inquiry) {
   }
   std::vector<reconcile::LateAnswer> answers;
   for (const LateEvidence& each : *evidence) {
-    if (each.evidence != Evidence::answered || !each.response) continue;
+    if (each.evidence != Evidence::answered) continue;
+    if (!each.response) {  // there is one that cannot be read: it may say that it was executed
+      inquiry.may_release = false;
+      continue;
+    }
     answers.push_back({each.fence, each.fingerprint, *each.response});
   }
   const std::optional<std::size_t> best = reconcile::settling(answers, record);

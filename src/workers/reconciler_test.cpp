@@ -135,6 +135,22 @@ TEST_F(ReconcilerTest, ALateAnswerSettlesItAndNobodyIsAsked) {
   EXPECT_THAT(last_note(), HasSubstr("had got this answer when it had lost the record"));
 }
 
+// It was answered, and what cannot be read may be a success: sealed with a key that is not here.
+TEST_F(ReconcilerTest, ALateAnswerThatCannotBeReadIsNotReleased) {
+  const Record record = put_unknown();
+  LateEvidence late = late_answer(record);
+  late.response.reset();
+  ASSERT_TRUE(run(store.keep_evidence(late)));
+  source.says(SourceNeverSeen{}, "answered 404");
+  Node node(*this, store, cases);
+  for (int i = 0; i < 4; ++i) {
+    poll(node);
+    EXPECT_EQ(status(), Status::unknown);
+    pass_window();
+  }
+  EXPECT_FALSE(source.asked.empty());
+}
+
 // Whoever completes a key under a fence that has moved on may have made that fence up.
 TEST_F(ReconcilerTest, AnAnswerUnderAnEarlierFenceOfTheKeyApiNeitherCompletesNorReleases) {
   const Record record = put_unknown(2, "api:tenant-a");

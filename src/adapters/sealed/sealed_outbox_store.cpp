@@ -18,8 +18,9 @@ std::string place_of_message(const OutboxRow& row) {
 
 }  // namespace
 
-Task<void> SealedOutboxStore::open(OutboxRow& row) {
-  if (!is_sealed_message(row)) co_return;
+// False: not now, and perhaps later or elsewhere. What was erased is opened as unreadable.
+Task<bool> SealedOutboxStore::open(OutboxRow& row) {
+  if (!is_sealed_message(row)) co_return true;
   std::string place = place_of_message(row);
   std::string envelope = from_base64(row.body, Base64Rules::strict).value_or("");
   const StoreResult<std::optional<std::string>> clear =
@@ -29,6 +30,7 @@ Task<void> SealedOutboxStore::open(OutboxRow& row) {
   row.readable = message.has_value();
   row.headers = message ? std::move(message->headers) : Headers{};
   row.body = message ? std::move(message->body).value_or("") : std::string();
+  co_return clear.has_value();
 }
 
 // Best effort: the next claim, after a failure, does the same.
@@ -48,13 +50,16 @@ Task<void> SealedOutboxStore::seal_in_place(const OutboxRow& row) {
 Task<StoreResult<OutboxClaimed>> SealedOutboxStore::claim(OutboxClaim claim) {
   StoreResult<OutboxClaimed> claimed = co_await store_->claim(std::move(claim));
   if (!claimed) co_return claimed;
+  std::vector<OutboxRow> rows;
   for (OutboxRow& row : claimed->rows) {
-    if (is_sealed_message(row)) {
-      co_await open(row);
-    } else if (keys_->on() && row.readable) {
-      co_await seal_in_place(row);
-    }
+    const bool was_sealed = is_sealed_message(row);
+    if (!was_sealed && keys_->on() && row.readable) co_await seal_in_place(row);
+    // A message whose key is not here just now is no dead letter: its claim lapses, and a node that
+    // has the key may take it.
+    const bool is_open = co_await open(row);
+    if (is_open) rows.push_back(std::move(row));
   }
+  claimed->rows = std::move(rows);
   co_return claimed;
 }
 

@@ -30,7 +30,7 @@ class SealedOutboxStore final : public OutboxStore {
   [[nodiscard]] std::string trouble() const override { return store_->trouble(); }
 
  private:
-  Task<void> open(OutboxRow& row);
+  Task<bool> open(OutboxRow& row);
   Task<void> seal_in_place(const OutboxRow& row);
 
   const std::unique_ptr<OutboxStore> store_;

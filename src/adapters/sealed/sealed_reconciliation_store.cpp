@@ -24,6 +24,14 @@ Scope sealed_under(const WebhookEvent& event) {
   return event.scope.text.empty() ? Scope{"store"} : event.scope;
 }
 
+// What is in clear columns still proves what became of the request: its status, and that it is
+// final.
+WebhookEvent without_answer(WebhookEvent event) {
+  event.response.headers.clear();
+  event.response.body.reset();
+  return event;
+}
+
 std::string place_of_event(const WebhookEvent& event) {
   return place_of(
       {"event", event.scope.text, event.key.text, event.subject, event.source, event.id});
@@ -66,9 +74,9 @@ Task<StoreResult<std::vector<WebhookEvent>>> SealedReconciliationStore::events_o
   if (!events) co_return events;
   std::vector<WebhookEvent> all;
   for (WebhookEvent& event : *events) {
-    StoreResult<std::optional<WebhookEvent>> one = co_await opened(std::move(event));
+    StoreResult<std::optional<WebhookEvent>> one = co_await opened(event);
     if (!one) co_return Unexpected{one.error()};
-    if (*one) all.push_back(std::move(**one));
+    all.push_back(*one ? std::move(**one) : without_answer(std::move(event)));
   }
   co_return all;
 }
@@ -80,10 +88,8 @@ Task<StoreResult<std::vector<WebhookEvent>>> SealedReconciliationStore::waiting_
   std::vector<WebhookEvent> all;
   for (WebhookEvent& event : *events) {
     StoreResult<std::optional<WebhookEvent>> one = co_await opened(event);
-    if (one && *one) {
-      all.push_back(std::move(**one));
-    } else if (one) {
-      co_await store_->applied(std::move(event), "forgotten");
+    if (one) {
+      all.push_back(*one ? std::move(**one) : without_answer(std::move(event)));
     } else if (one.error() == StoreError::unreadable) {
       co_await store_->postpone(std::move(event), now + unreadable_pause);
     } else {

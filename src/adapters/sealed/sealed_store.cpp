@@ -79,7 +79,9 @@ Task<StoreResult<Written>> SealedStore::opened(Written written) {
   if (!written.current) co_return std::move(written);
   if (has_sealed(*written.current)) {
     StoreResult<Record> record = co_await opened_record(*keys_, *written.current);
-    if (!record) co_return Unexpected{record.error()};
+    // Our own write is done although it cannot be read back: who asks again as the same owner
+    // knows.
+    if (!record) co_return Unexpected{written.mine ? StoreError::in_doubt : record.error()};
     written.current = share(std::move(*record));
   } else if (keys_->on() && status_of(*written.current) == Status::completed) {
     co_await seal_in_place(written.current);
