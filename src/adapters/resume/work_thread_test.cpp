@@ -196,6 +196,8 @@ TEST(WorkThread, IsAwakeWheneverItsTimeIsUp) {
   EXPECT_EQ(came.wait_for(patience), std::future_status::ready);
 }
 
+// The undefined-behaviour sanitizer opens a pipe to look at an exception's memory: here it cannot.
+#ifndef __SANITIZE_ADDRESS__
 // It could not be woken, not even to end it.
 TEST(WorkThread, IsNotMadeWithoutADescriptor) {
   rlimit before{};
@@ -207,6 +209,7 @@ TEST(WorkThread, IsNotMadeWithoutADescriptor) {
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_EQ(made, nullptr);
 }
+#endif
 
 }  // namespace
 }  // namespace pawl::waiting
