@@ -36,10 +36,10 @@ TEST_F(Rules, OfApiKeys) {
   EXPECT_EQ(told_of({{"Authorization", "Bearer key-1"}}), "acme");
   EXPECT_EQ(told_of({{"authorization", "key-2"}}), "acme") << "several keys may share a scope";
   EXPECT_EQ(told_of({{"Authorization", "bearer key-3"}}), "globex");
+  const std::string digest = hex(sha256("key-1"));
   for (const http::Fields& fields :
        {http::Fields{}, http::Fields{{"Authorization", ""}}, http::Fields{{"Authorization", "key"}},
-        http::Fields{{"Authorization", hex(sha256("key-1"))}},
-        http::Fields{{"X-Api-Key", "key-1"}}}) {
+        http::Fields{{"Authorization", digest}}, http::Fields{{"X-Api-Key", "key-1"}}}) {
     EXPECT_EQ(told_of(fields), "401");
   }
   EXPECT_THAT(told_of({{"Authorization", "key-1"}, {"Authorization", "key-3"}}),
