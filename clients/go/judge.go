@@ -29,8 +29,8 @@ func setOf[T comparable](all ...T) map[T]bool {
 var (
 	misuse = setOf("key-missing", "key-invalid", "key-reused")
 	// Pawl's own answers after which nothing was sent on by this try.
-	unavailable = setOf("rate-limited", "too-many-keys", "store-unavailable", "upstream-unreachable", "draining", "overloaded")
-	refused     = setOf("body-invalid", "unauthenticated", "body-too-large", "abandoned", "stale-request", "bad-request", "uri-too-long",
+	unavailable = setOf("rate-limited", "too-many-keys", "store-unavailable", "upstream-unreachable", "draining", "overloaded", "auth-unavailable")
+	refused     = setOf("body-invalid", "unauthenticated", "forbidden", "body-too-large", "abandoned", "stale-request", "bad-request", "uri-too-long",
 		"expectation-failed", "headers-too-large", "not-implemented", "version-not-supported", "near-duplicate")
 	retried     = setOf(408, 409, 425, 429)
 	notBegun    = setOf(408, 425, 429)

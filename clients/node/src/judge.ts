@@ -10,9 +10,9 @@ export type Meaning =
 const misuse = new Set(['key-missing', 'key-invalid', 'key-reused']);
 /** Pawl's own answers after which nothing was sent on by this try. */
 const unavailable = new Set([
-  'rate-limited', 'too-many-keys', 'store-unavailable', 'upstream-unreachable', 'draining', 'overloaded']);
+  'rate-limited', 'too-many-keys', 'store-unavailable', 'upstream-unreachable', 'draining', 'overloaded', 'auth-unavailable']);
 const refused = new Set([
-  'body-invalid', 'unauthenticated', 'body-too-large', 'abandoned', 'stale-request', 'bad-request', 'uri-too-long',
+  'body-invalid', 'unauthenticated', 'forbidden', 'body-too-large', 'abandoned', 'stale-request', 'bad-request', 'uri-too-long',
   'expectation-failed', 'headers-too-large', 'not-implemented', 'version-not-supported', 'near-duplicate']);
 const retried = new Set([408, 409, 425, 429]);
 const notBegun = new Set([408, 425, 429]);

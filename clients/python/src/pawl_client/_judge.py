@@ -13,11 +13,11 @@ from .errors import Misuse, PawlError, Refused, Unavailable, Unknown
 MISUSE = frozenset({"key-missing", "key-invalid", "key-reused"})
 # Pawl's own answers after which nothing was sent on by this try.
 UNAVAILABLE = frozenset(
-    {"rate-limited", "too-many-keys", "store-unavailable", "upstream-unreachable", "draining", "overloaded"}
+    {"rate-limited", "too-many-keys", "store-unavailable", "upstream-unreachable", "draining", "overloaded", "auth-unavailable"}
 )
 REFUSED = frozenset(
     {
-        "body-invalid", "unauthenticated", "body-too-large", "abandoned", "stale-request", "bad-request",
+        "body-invalid", "unauthenticated", "forbidden", "body-too-large", "abandoned", "stale-request", "bad-request",
         "uri-too-long", "expectation-failed", "headers-too-large", "not-implemented", "version-not-supported",
         "near-duplicate",
     }
