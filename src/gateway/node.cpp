@@ -1,14 +1,10 @@
 #include "src/gateway/node.hpp"
 
-#include <algorithm>
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/signal_set.hpp>
-#include <boost/asio/use_awaitable.hpp>
-#include <csignal>
 
 #include "src/config/serving.hpp"
 #include "src/engine/orphans.hpp"
+#include "src/gateway/config_facts.hpp"
 #include "src/gateway/http_ledger.hpp"
 #include "src/node/run_here.hpp"
 
@@ -18,62 +14,11 @@ namespace {
 namespace net = boost::asio;
 using namespace std::chrono_literals;
 
-constexpr auto never = std::chrono::steady_clock::time_point::max();
 constexpr const char* settled_channel = "pawl_settled";
 constexpr const char* outbox_channel = "pawl_outbox";
 
 // A node that has not said so for longer is taken for one that ended.
-constexpr Duration serves_every = 3s;
 constexpr Duration serves_for = 10s;
-
-// Is there a limit of which every node grants its share?
-bool has_rates(const config::Config& config) {
-  const auto rates = [](const config::RoutePolicy& policy) {
-    return policy.new_keys_per_second || policy.lookups_per_second;
-  };
-  return rates(config.policy) || rates(config.key_api.policy) ||
-         std::ranges::any_of(config.routes, rates, &config::Route::policy);
-}
-
-bool somebody_waits(const config::Config& config) {
-  return config.policy.in_flight == WhenInFlight::wait ||
-         std::ranges::any_of(config.routes, [](const config::Route& route) {
-           return route.policy.in_flight == WhenInFlight::wait;
-         });
-}
-
-bool is_observed(const config::RoutePolicy& policy) {
-  return policy.mode == Mode::observe && policy.key != KeyRequirement::off;
-}
-
-// The names of all routes that are only watched.
-std::vector<std::string> observed_routes(const config::Config& config) {
-  std::vector<std::string> names;
-  if (is_observed(config.policy)) names.emplace_back("default");
-  for (const config::Route& route : config.routes) {
-    if (is_observed(route.policy)) names.push_back(route.name);
-  }
-  return names;
-}
-
-std::vector<std::string> route_names(const config::Config& config) {
-  std::vector<std::string> names{"default", "pawl", "key-api"};
-  for (const config::Route& route : config.routes) names.push_back(route.name);
-  return names;
-}
-
-std::size_t thread_count(const config::Config& config) {
-  if (config.threads > 0) return config.threads;
-  return std::max<std::size_t>(std::thread::hardware_concurrency(), 1);
-}
-
-// Renewals come at a third of a lease; looking six times a lease is soon enough for that.
-Duration renew_interval(const config::Config& config) {
-  Duration shortest = config.policy.lease;
-  for (const config::Route& route : config.routes)
-    shortest = std::min(shortest, route.policy.lease);
-  return std::clamp<Duration>(shortest / 6, 50ms, 1s);
-}
 
 std::string url_of(const config::Address& address, const config::ListenerTls& tls,
                    std::uint16_t port) {
@@ -83,39 +28,6 @@ std::string url_of(const config::Address& address, const config::ListenerTls& tl
 }
 
 }  // namespace
-
-// SIGTERM and SIGINT end the node. SIGHUP is what many programs take for "read your configuration
-// again", and what a terminal sends that goes away: neither may end a payment in the middle.
-class Node::Signals {
- public:
-  explicit Signals(std::function<void()> on_hup) : on_hup_(std::move(on_hup)) {
-    wait_for_end();
-    wait_for_hup();
-  }
-  net::io_context& context() { return context_; }
-  [[nodiscard]] int asked() const { return asked_; }
-  void wait(std::chrono::milliseconds time) { context_.run_for(time); }
-
- private:
-  void wait_for_end() {
-    ends_.async_wait([this](const boost::system::error_code&, int) {
-      ++asked_;
-      wait_for_end();
-    });
-  }
-  void wait_for_hup() {
-    hups_.async_wait([this](const boost::system::error_code&, int) {
-      on_hup_();
-      wait_for_hup();
-    });
-  }
-
-  const std::function<void()> on_hup_;
-  net::io_context context_;
-  net::signal_set ends_{context_, SIGTERM, SIGINT};
-  net::signal_set hups_{context_, SIGHUP};
-  int asked_ = 0;
-};
 
 Node::Node(const config::Config& config, OpenStore store, Role role)
     : config_(config),
@@ -175,7 +87,7 @@ Node::~Node() {
 // One connection for all that other nodes may say, where there is anything to hear or to say.
 void Node::listen() {
   if (!store_.listen) return;
-  const bool waits = role_ == Role::serve && somebody_waits(config_);
+  const bool waits = role_ == Role::serve && duplicates_wait(config_);
   workers::OutboxWorker* const outbox =
       config_.destinations.empty() ? nullptr : threads_.front()->outbox.get();
   std::vector<std::string> channels;
@@ -285,144 +197,6 @@ void Node::obey(const std::optional<StoredRestoration>& told) {
 std::string Node::public_url() const { return url_of(config_.listen, config_.tls, port_); }
 std::string Node::admin_url() const {
   return url_of(config_.admin.listen, config_.admin.tls, admin_port_);
-}
-
-void Node::start() {
-  NodeThread& first = *threads_.front();
-  EventLoop& loop = first.loop;
-  const Duration renewal = renew_interval(config_);
-  for (const auto& thread : threads_) thread->keep_leases(renewal);
-  first.keep_order(config_.sweep_interval);
-  working_.push_back(loop.spawn(first.async.run()));
-  if (first.outbox) {
-    working_.push_back(loop.spawn(first.outbox->run()));
-    working_.push_back(loop.spawn(first.inquiries->run()));
-    const auto count = [&outbox = *first.outbox] { return outbox.count(); };
-    loop.repeat("counting the outbox", std::min<Duration>(config_.sweep_interval, 10s), count);
-  }
-  if (role_ == Role::serve) {  // a reload may bring the first limit
-    loop.repeat("counting nodes", serves_every, [this] { return keep_shares(); });
-  }
-  working_.push_back(loop.spawn(first.reconciler.run()));
-  if (listener_) accepting_ = loop.spawn(listener_->run());
-  working_.push_back(loop.spawn(first.ledger->run()));
-  // It writes down what the last requests were, so it ends after them.
-  if (role_ == Role::serve) observing_ = loop.spawn_service(recorder_.run(loop.sleepers));
-  loop.spawn_service(admin_listener_->run());
-  for (const auto& thread : threads_) thread->loop.start();
-}
-
-bool Node::serve() {
-  Signals& signals = *signals_;
-  start();
-  wait_until_asked(signals, 1, never);
-  draining_ = true;
-  const Duration delay = shared_.in_force.now()->config.drain_delay;
-  if (delay > Duration{0}) {
-    log_.say("info", "not ready any more; draining begins after drain_delay");
-    wait_until_asked(signals, 2, std::chrono::steady_clock::now() + delay);
-  }
-  return drain();
-}
-
-void Node::wait_until_asked(Signals& signals, int times,
-                            std::chrono::steady_clock::time_point end) {
-  while (signals.asked() < times && std::chrono::steady_clock::now() < end) {
-    signals.wait(100ms);
-    watch_store();
-  }
-}
-
-// What /readyz says of it to operators alone, the log says to its readers.
-void Node::watch_store() {
-  const std::string trouble = store_.trouble().value_or("");
-  if (trouble == store_trouble_) return;
-  store_trouble_ = trouble;
-  trouble.empty() ? log_.say("info", "the store has recovered")
-                  : log_.say("warning", "the store cannot be used: " + trouble);
-}
-
-// Stops accepting, lets what is under way finish, and ends when it has, or at drain_timeout.
-bool Node::drain() {
-  const auto deadline =
-      std::chrono::steady_clock::now() + shared_.in_force.now()->config.drain_timeout;
-  log_.say("info", "draining: " + std::to_string(count_.all()) + " connections");
-  NodeThread& first = *threads_.front();
-  if (first.outbox) first.outbox->stop();  // its rows can wait for the next worker
-  first.ledger->stop();                    // what it has read is read again another time
-  if (listener_) {
-    net::post(first.loop.context, [this] { listener_->close(); });
-    accepting_.wait();
-  }
-  std::vector<std::future<void>> requests;
-  for (const auto& thread : threads_) {
-    requests.push_back(thread->loop.spawn_service(thread->finish_requests()));
-  }
-  const bool finished = wait_for_all(requests, deadline);
-  if (finished && observing_.valid()) {
-    recorder_.stop();
-    observing_.wait_until(std::max(deadline, std::chrono::steady_clock::now() + 1s));
-  }
-  std::vector<EventLoop*> loops;
-  for (const auto& thread : threads_) {
-    thread->stop_workers();
-    loops.push_back(&thread->loop);
-  }
-  const bool quiet = end_work(loops, working_, deadline);
-  close_admin();
-  if (finished && quiet) {
-    log_.say("info", "drained");
-  } else {
-    log_.say("warning", std::to_string(under_way()) +
-                            " requests were still under way at drain_timeout; their leases will "
-                            "lapse and their records follow their policy");
-    log_.flush();  // the process may end without destructors
-  }
-  return finished && quiet;
-}
-
-// An operator's request is answered, one that does not end is not waited for.
-void Node::close_admin() {
-  EventLoop& loop = threads_.front()->loop;
-  net::post(loop.context, [this] {
-    admin_listener_->close();
-    admin_sessions_->drain();
-  });
-  std::future<void> closed = loop.spawn_service(admin_sessions_->ended());
-  if (closed.wait_for(1s) == std::future_status::ready) return;
-  net::post(loop.context, [this] { admin_sessions_->close_all(); });
-  closed.wait_for(1s);
-}
-
-void Node::put_in_force(config::Config next) {
-  metrics_.will_serve(route_names(next));
-  for (const std::string& route : observed_routes(next)) {
-    metrics_.will_observe(route, observe::all_words());
-  }
-  recorder_.set_watching(!observed_routes(next).empty());
-  log_.set_format(next.log);
-  count_.limit(next.limits.connections, next.limits.connections_per_address);
-  for (const auto& thread : threads_) {
-    // Before the first lease by the new rules: it may be shorter than all before.
-    thread->renew_at_least_every(renew_interval(next));
-    thread->set_limits(next.limits);
-  }
-  shared_.in_force.replace(std::make_shared<const ServedConfig>(std::move(next), log_));
-}
-
-// An operator's order comes on another thread than the one that reloads: one reload at a time.
-Task<Expected<Done, std::string>> Node::reload_from_afar() {
-  if (draining_) co_return Unexpected{std::string("the node is draining")};
-  using Result = std::optional<Expected<Done, std::string>>;
-  const auto there = [this]() -> Task<Result> { co_return reload(); };
-  Result result = co_await net::co_spawn(signals_->context(), there, net::use_awaitable);
-  co_return std::move(*result);
-}
-
-std::size_t Node::under_way() const {
-  std::size_t all = count_.all();
-  for (const auto& thread : threads_) all += thread->gateway.boundary().late();
-  return all;
 }
 
 std::vector<NotReady> Node::not_ready() const {

@@ -13,6 +13,7 @@
 #include "src/config/read_config.hpp"
 #include "src/gateway/admin.hpp"
 #include "src/gateway/node_thread.hpp"
+#include "src/gateway/signals.hpp"
 #include "src/node/open_store.hpp"
 #include "src/observe/recorder.hpp"
 
@@ -41,7 +42,6 @@ class Node {
   bool serve();
 
  private:
-  class Signals;
   // On the thread of `serve`: what is in force when it returns, or why that is the old one still.
   Expected<Done, std::string> reload();
   Expected<Done, std::string> try_to_reload();

@@ -1,14 +1,19 @@
 // Reading the configuration again while requests are served.
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include "src/config/fixed_settings.hpp"
 #include "src/config/serving.hpp"
+#include "src/gateway/config_facts.hpp"
 #include "src/gateway/node.hpp"
 #include "src/node/run_here.hpp"
 #include "src/operator/scope_agreement.hpp"
 
 namespace pawl::gateway {
 namespace {
+
+namespace net = boost::asio;
 
 template <class Each, class ToText>
 std::string joined(const std::vector<Each>& parts, ToText to_text, std::string_view between) {
@@ -100,6 +105,31 @@ Expected<Done, std::string> Node::try_to_reload() {
   show_certificates(*certificates);
   log_.say("info", "the configuration was reloaded", {{"routes", routes}});
   return Done{};
+}
+
+void Node::put_in_force(config::Config next) {
+  metrics_.will_serve(route_names(next));
+  for (const std::string& route : observed_routes(next)) {
+    metrics_.will_observe(route, observe::all_words());
+  }
+  recorder_.set_watching(!observed_routes(next).empty());
+  log_.set_format(next.log);
+  count_.limit(next.limits.connections, next.limits.connections_per_address);
+  for (const auto& thread : threads_) {
+    // Before the first lease by the new rules: it may be shorter than all before.
+    thread->renew_at_least_every(renew_interval(next));
+    thread->set_limits(next.limits);
+  }
+  shared_.in_force.replace(std::make_shared<const ServedConfig>(std::move(next), log_));
+}
+
+// An operator's order comes on another thread than the one that reloads: one reload at a time.
+Task<Expected<Done, std::string>> Node::reload_from_afar() {
+  if (draining_) co_return Unexpected{std::string("the node is draining")};
+  using Result = std::optional<Expected<Done, std::string>>;
+  const auto there = [this]() -> Task<Result> { co_return reload(); };
+  Result result = co_await net::co_spawn(signals_->context(), there, net::use_awaitable);
+  co_return std::move(*result);
 }
 
 }  // namespace pawl::gateway
