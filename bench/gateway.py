@@ -2,7 +2,8 @@
 """The gateway beside what people use now: nginx with no idempotency at all, and a hand-written Node service.
 
 Everything runs on loopback in one run, the sides in turns; what counts are the ratios.
-Usage: bench/gateway.py BINARY [--seconds S] [--turns N] [--connections C] [--json FILE]
+Usage: bench/gateway.py BINARY [--before BINARY] [--seconds S] [--turns N] [--connections C] [--json FILE]
+--before: another build of Pawl, on the same streams with stores of its own, in the place of nginx and Node.
 """
 import argparse
 import json
@@ -64,17 +65,18 @@ class Bench:
         wait_for(port)
         return port
 
-    def pawl(self, store, upstream):
+    def pawl(self, store, upstream, binary=None):
         options = {"stdout": subprocess.PIPE, "text": True}
-        process = self.start([self.arguments.binary, "serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0",
+        process = self.start([binary or self.arguments.binary, "serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0",
                               "--store", store, "--upstream", f"http://127.0.0.1:{upstream}"], **options)
         line = process.stdout.readline()
         port = int(line.rsplit(":", 1)[1])
         process.stdout.readline()
         return process, port
 
-    def postgres(self):
-        data = self.folder / "postgres"
+    def postgres(self, binary=None):
+        binary = binary or self.arguments.binary
+        data = self.folder / f"postgres-{len(self.processes)}"
         user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] if os.geteuid() == 0 else []
         data.mkdir()
         if user:
@@ -88,7 +90,7 @@ class Bench:
         wait_for(port)
         url = f"postgres://postgres@127.0.0.1:{port}/postgres"
         for _ in range(100):
-            done = subprocess.run([self.arguments.binary, "migrate", "--store", url], capture_output=True)
+            done = subprocess.run([binary, "migrate", "--store", url], capture_output=True)
             if done.returncode == 0:
                 return url
             time.sleep(0.1)
@@ -158,9 +160,27 @@ def resident_megabytes(pid):
     return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1]) / 1024
 
 
+def beside_before(bench, upstream):
+    """Two builds of Pawl on the same streams; no ratio is to be below 0.95."""
+    before = bench.arguments.before
+    fresh = lambda: bench.lua("new", "n + 1")
+    _, now_port = bench.pawl(f"sqlite:{bench.folder}/now.db", upstream)
+    _, before_port = bench.pawl(f"sqlite:{bench.folder}/before.db", upstream, before)
+    bench.compare("pass-through (GET) / before", now_port, before_port, 0.95, 1.0)
+    replay = bench.lua("replay", "n % 1000 + 1")
+    for port in (now_port, before_port):
+        bench.wrk(port, replay, strict=False)
+    bench.compare("replay / before", now_port, before_port, 0.95, 1.0, replay)
+    bench.compare("new keys on SQLite / before", now_port, before_port, 0.95, 1.0, fresh=fresh)
+    _, now_port = bench.pawl(bench.postgres(), upstream)
+    _, before_port = bench.pawl(bench.postgres(before), upstream, before)
+    bench.compare("new keys on PostgreSQL / before", now_port, before_port, 0.95, 1.0, fresh=fresh)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary")
+    parser.add_argument("--before")
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--connections", type=int, default=64)
@@ -169,6 +189,10 @@ def main():
     bench = Bench(arguments)
     try:
         upstream = bench.nginx("upstream", 1, f"default_type application/json; return 200 '{ANSWER}';")
+        if arguments.before:
+            beside_before(bench, upstream)
+            pathlib.Path(arguments.json).write_text(json.dumps({"ratios": bench.ratios}, indent=1) + "\n")
+            return
         nginx = bench.nginx("proxy", os.cpu_count(), 'proxy_pass http://u; proxy_http_version 1.1; '
                             'proxy_set_header Connection "";',
                             f"upstream u {{ server 127.0.0.1:{upstream}; keepalive 128; "

@@ -25,6 +25,12 @@ function(pawl_library name)
   target_link_libraries(${name} PUBLIC ${arg_LINK} PRIVATE pawl_options ${arg_PRIVATE_LINK})
   pawl_precompiled(${name} ${arg_BOOST} FALSE)
   pawl_unity(${name})
+  # What one file calls once is inlined; ten files together call it ten times, and -O2 then leaves it a call. With the
+  # thresholds of -O3 for this alone, compiling a folder together costs a request nothing (without: 4 to 15 % more instructions).
+  if(PAWL_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${name} PRIVATE "$<$<CONFIG:Release>:--param=large-unit-insns=200000;--param=early-inlining-insns=14;\
+--param=max-inline-insns-auto=30;--param=max-inline-insns-single=200;--param=inline-min-speedup=15>")
+  endif()
 endfunction()
 
 # pawl_program(NAME SOURCES... LINK targets... [BOOST]): lands in the build folder's root, build/NAME.
