@@ -36,6 +36,11 @@ endif()
 install(TARGETS pawl RUNTIME COMPONENT program)
 # What `pawl demo` starts beside itself: it looks for them in ../libexec/pawl.
 install(TARGETS pawl_payments pawl_provider RUNTIME DESTINATION libexec/pawl COMPONENT program)
+# A component of its own, as a distribution's debug packages are.
+foreach(program pawl pawl_payments pawl_provider)
+  set(folder $<IF:$<STREQUAL:${program},pawl>,${CMAKE_INSTALL_BINDIR},libexec/pawl>)
+  install(FILES $<TARGET_FILE:${program}>.debug DESTINATION ${folder} COMPONENT debug OPTIONAL)
+endforeach()
 install(TARGETS pawl_static pawl_shared EXPORT pawl_targets COMPONENT library)
 
 # include/pawl is exactly what is installed.

@@ -26,12 +26,14 @@ function(pawl_precompiled_header name)
   target_precompile_headers(${name} PRIVATE ${arg_HEADERS})
 endfunction()
 
-pawl_precompiled_header(pawl_pch_test HEADERS ${PAWL_STANDARD_HEADERS} ${PAWL_TEST_HEADERS} LINK GTest::gmock
-  OPTIONS ${PAWL_TEST_OPTIONS})
 pawl_precompiled_header(pawl_pch_boost HEADERS ${PAWL_STANDARD_HEADERS} ${PAWL_ASIO_HEADERS} LINK pawl_boost)
-pawl_precompiled_header(pawl_pch_boost_test
-  HEADERS ${PAWL_STANDARD_HEADERS} ${PAWL_ASIO_HEADERS} ${PAWL_TEST_HEADERS} LINK pawl_boost GTest::gmock
-  OPTIONS ${PAWL_TEST_OPTIONS})
+if(PAWL_TESTS)
+  pawl_precompiled_header(pawl_pch_test HEADERS ${PAWL_STANDARD_HEADERS} ${PAWL_TEST_HEADERS} LINK GTest::gmock
+    OPTIONS ${PAWL_TEST_OPTIONS})
+  pawl_precompiled_header(pawl_pch_boost_test
+    HEADERS ${PAWL_STANDARD_HEADERS} ${PAWL_ASIO_HEADERS} ${PAWL_TEST_HEADERS} LINK pawl_boost GTest::gmock
+    OPTIONS ${PAWL_TEST_OPTIONS})
+endif()
 
 # pawl_precompiled(TARGET BOOST TESTS): the header that fits, by what the target is made of.
 function(pawl_precompiled target boost tests)

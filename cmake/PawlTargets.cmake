@@ -1,7 +1,15 @@
 # One target per folder: the link graph is the architecture.
 
-find_package(GTest REQUIRED)
-include(GoogleTest)
+# What runs needs no GoogleTest: `make run` neither installs it nor builds with it, `make test` does both.
+find_package(GTest QUIET)
+set(PAWL_TESTS ${GTest_FOUND})
+if(PAWL_TESTS)
+  include(GoogleTest)
+  file(REMOVE ${PROJECT_BINARY_DIR}/without_tests)
+else()
+  file(TOUCH ${PROJECT_BINARY_DIR}/without_tests)  # for scripts/build
+  message(STATUS "No GoogleTest: the tests are left out. scripts/setup test installs it; configure again afterwards.")
+endif()
 
 include(PawlPrecompiled)
 
@@ -42,7 +50,19 @@ function(pawl_program name)
   pawl_precompiled(${name} ${arg_BOOST} ${arg_TESTS})
 endfunction()
 
-# pawl_test(NAME LABEL unit|contract|e2e|sim SOURCES... LINK targets... [BOOST] [TOGETHER] [APART] [TIMEOUT seconds] [SUITE name])
+# pawl_ships(NAME): a program for others. Nine tenths of it would be debug symbols: they stand in NAME.debug beside it, where
+# debuggers look. Sanitizers say more with them inside.
+find_program(PAWL_OBJCOPY objcopy)
+function(pawl_ships name)
+  if(PAWL_SANITIZE OR NOT PAWL_OBJCOPY OR NOT CMAKE_BUILD_TYPE STREQUAL "Release")
+    return()
+  endif()
+  add_custom_command(TARGET ${name} POST_BUILD WORKING_DIRECTORY ${PROJECT_BINARY_DIR} VERBATIM
+    COMMAND ${PAWL_OBJCOPY} --only-keep-debug $<TARGET_FILE:${name}> $<TARGET_FILE:${name}>.debug
+    COMMAND ${PAWL_OBJCOPY} --strip-all --add-gnu-debuglink=$<TARGET_FILE:${name}>.debug $<TARGET_FILE:${name}>)
+endfunction()
+
+# pawl_test(NAME LABEL unit|contract|e2e|sim SOURCES... LINK targets... [BOOST] [TOGETHER] [APART] [TIMEOUT seconds] [SUITE name] [DEFINES definitions...])
 #   Every TEST becomes a ctest entry, so ctest's summary counts promises, not programs.
 #   TOGETHER: one entry for the whole program, for tests that share a server which takes seconds to start.
 #   APART: its sources are compiled one by one, where they use the same names for different things.
@@ -52,7 +72,10 @@ foreach(label unit contract e2e)
   add_custom_target(tests_${label})
 endforeach()
 function(pawl_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "BOOST;TOGETHER;APART" "LABEL;TIMEOUT;SUITE" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "BOOST;TOGETHER;APART" "LABEL;TIMEOUT;SUITE" "SOURCES;LINK;DEFINES")
+  if(NOT PAWL_TESTS)
+    return()
+  endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
@@ -61,6 +84,7 @@ function(pawl_test name)
     set(boost BOOST)
   endif()
   pawl_program(${name} ${boost} TESTS SOURCES ${arg_SOURCES} LINK ${arg_LINK} pawl_test_support GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE ${arg_DEFINES})
   if(NOT arg_APART)
     pawl_unity(${name})
   endif()

@@ -1,5 +1,6 @@
 #include "cmd/pawl/command.hpp"
 #include "cmd/pawl/command_line.hpp"
+#include "cmd/pawl/version.hpp"
 #include "src/adapters/sqlite/connection.hpp"
 
 namespace {
@@ -24,7 +25,7 @@ const char* malloc_conf = "percpu_arena:percpu";
 int main(int argc, char** argv) {
   pawl::sqlite::count_no_memory();
 
-  pawl::cmd::CommandLine line("pawl", description, "pawl " PAWL_VERSION);
+  pawl::cmd::CommandLine line("pawl", description, pawl::cmd::version_text());
   pawl::cmd::Command& app = line.root();
   app.footer(footer);
 

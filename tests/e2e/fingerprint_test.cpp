@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <regex>
+
 #include "pawl/types/json.hpp"
 #include "tests/support/process.hpp"
 
@@ -76,7 +78,9 @@ TEST(PawlCommand, HelpFitsAnEightyColumnTerminal) {
 }
 
 TEST(PawlCommand, SaysItsVersionAndRefusesWhatItDoesNotKnow) {
-  EXPECT_EQ(pawl_with({"--version"}).out.rfind("pawl ", 0), 0U);
+  const std::string version = pawl_with({"--version"}).out;
+  EXPECT_TRUE(std::regex_match(version, std::regex("pawl [0-9.]+ \\(commit .+; .+, .+\\)\n")))
+      << version;
   const Finished unknown = pawl_with({"frobnicate"});
   EXPECT_EQ(unknown.exit_code, 64);
   EXPECT_NE(unknown.err.find("frobnicate"), std::string::npos) << unknown.err;

@@ -49,6 +49,14 @@ TEST(Hardening, OverrunsOfBuffersAndContainersEndTheProcess) {
   EXPECT_THAT(symbols, HasSubstr("__glibcxx_assert_fail"));
 }
 
+// A debugger finds them by the link; what ships is a fifth of the size.
+TEST(Hardening, DebugSymbolsStandBesideTheProgram) {
+  const std::string shipped = readelf("--sections", PAWL_BINARY);
+  EXPECT_THAT(shipped, HasSubstr(" .gnu_debuglink "));
+  EXPECT_THAT(shipped, Not(HasSubstr(" .debug_info ")));
+  EXPECT_THAT(readelf("--sections", PAWL_BINARY ".debug"), HasSubstr(" .debug_info "));
+}
+
 #ifdef __x86_64__
 // The start-up objects of Debian's C library carry no such note, so the program as a whole cannot:
 // every object of ours does.
