@@ -65,7 +65,7 @@ TEST_F(Serving, ASocketIsReachedByThisMachineAlone) {
               HasSubstr("[admin] listen_mode is for a Unix socket"));
 }
 
-TEST_F(Serving, AProxyHeaderIsBelievedFromSomebody) {
+TEST_F(Serving, AProxyHeaderNeedsTrustedProxies) {
   EXPECT_THAT(why_not(upstream + "proxy_protocol = true"), HasSubstr("needs trusted_proxies"));
   EXPECT_EQ(why_not(upstream + "proxy_protocol = true\ntrusted_proxies = [\"10.0.0.0/8\"]"), "");
 }

@@ -134,8 +134,7 @@ Response Gateway::over_limit(http::ConnectionLimit limit, std::string_view clien
   const std::string whose = in_all ? "" : "from your address ";
   const ProblemDetails details{Problem::overloaded,
                                "There are as many connections " + whose +
-                                   "as this node takes. Nothing was sent on. Retry with the same "
-                                   "key.",
+                                   "as this node takes. Nothing was sent on. Retry later.",
                                std::nullopt, overload_retry_after};
   LogLine line;
   line.client = client;

@@ -154,7 +154,7 @@ Task<void> Listener::accept_one() {
 
 void Listener::close() {
   boost::system::error_code ignored;
-  file_.reset();  // first: what finds the file finds a listener
+  file_.reset();  // first: a client that finds the file finds a listener
   acceptor_.close(ignored);
 }
 

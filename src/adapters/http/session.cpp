@@ -177,7 +177,8 @@ Task<void> Session::run() {
   stream_.close();
 }
 
-// By the PROXY header, which is nobody's but a trusted proxy's to send.
+// By the PROXY header. Where that names no client (UNKNOWN), the bytes that follow may be of any,
+// and what their headers say of an address is not the proxy's word.
 Task<bool> Session::learn_address() {
   if (!is_trusted(client_.peer)) {
     handler_.failed("it is not from one of trusted_proxies, and proxy_protocol is on, from " +
@@ -193,13 +194,14 @@ Task<bool> Session::learn_address() {
     }
     if (*header) {
       stream_.consume((*header)->bytes);
-      if ((*header)->source) client_.address = to_text(*(*header)->source);
+      names_clients_ = (*header)->source.has_value();
+      if (names_clients_) client_.address = to_text(*(*header)->source);
       co_return true;
     }
     const bool nothing = stream_.arrived().empty();
     const Io io = co_await stream_.read_more();
     if (io == Io::ok) continue;
-    // A load balancer that only looks whether the port is open is no news.
+    // One that ends before its first byte has only tested whether the port is open.
     if (io == Io::timed_out || !nothing) {
       handler_.failed("no whole PROXY header came, from " + client_.peer);
     }
@@ -226,7 +228,10 @@ bool Session::take_place() {
 
 RequestOrigin Session::origin_of(const RequestHead& head) const {
   RequestOrigin origin;
-  origin.client = client_address(head, client_.address, state_.trusted_proxies);
+  origin.client = client_.address;
+  if (names_clients_) {
+    origin.client = client_address(head, client_.address, state_.trusted_proxies);
+  }
   const bool believed = origin.client != client_.address;
   // A Unix socket has no address to add to what a trusted proxy has said.
   origin.hop = client_.address;

@@ -171,6 +171,7 @@ class Session {
   std::optional<AddressSlot> place_;  // none: it is a trusted proxy's, and its requests have each
   std::optional<ConnectionLimit> over_;
   std::optional<RefusalSlot> refusal_;
+  bool names_clients_ = true;  // false: behind its PROXY header may be any client
   bool idle_ = false;
 };
 
