@@ -25,7 +25,7 @@ namespace pawl::callers {
 // What is known of a client before its body is read.
 struct ClientView {
   const http::RequestHead& head;
-  std::string_view address;                              // of the connection, not of any header
+  std::string_view peer;  // the address that the connection came from, whatever a proxy says
   const http::ClientCertificate* certificate = nullptr;  // where it showed one, and it is good
 };
 
@@ -60,7 +60,7 @@ class CallerRule {
   [[nodiscard]] virtual std::vector<std::string> headers() const { return {}; }
 
   // A header that this client may not send: it is removed from what passes. Empty: none.
-  [[nodiscard]] virtual std::string_view forbidden_header(std::string_view /*address*/) const {
+  [[nodiscard]] virtual std::string_view forbidden_header(std::string_view /*peer*/) const {
     return {};
   }
 };

@@ -38,8 +38,8 @@ class Callers {
   Task<Identified> ask(ClientView client, Endpoints& endpoints) {
     return rule_->ask(client, endpoints);
   }
-  [[nodiscard]] std::string_view forbidden_header(std::string_view address) const {
-    return rule_->forbidden_header(address);
+  [[nodiscard]] std::string_view forbidden_header(std::string_view peer) const {
+    return rule_->forbidden_header(peer);
   }
 
  private:

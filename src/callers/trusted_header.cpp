@@ -1,24 +1,15 @@
 #include "src/callers/trusted_header.hpp"
 
-#include <algorithm>
-
 namespace pawl::callers {
 
-TrustedHeader::TrustedHeader(const config::Caller& config) : header_(config.header) {
-  for (const std::string& network : config.trusted) {
-    const std::optional<config::Network> parsed = config::Network::parse(network);
-    if (parsed) trusted_.push_back(*parsed);  // what cannot be read is not trusted
-  }
-}
+TrustedHeader::TrustedHeader(const config::Caller& config)
+    : header_(config.header), trusted_(networks_of(config.trusted)) {}
 
-bool TrustedHeader::trusts(std::string_view address) const {
-  return std::ranges::any_of(
-      trusted_, [&](const config::Network& network) { return network.contains(address); });
-}
+bool TrustedHeader::trusts(std::string_view peer) const { return contains(trusted_, peer); }
 
 std::optional<Identified> TrustedHeader::identify(const ClientView& client, BootTime /*now*/) {
   const std::string challenge = "Pawl from=\"header\"";
-  if (!trusts(client.address)) {
+  if (!trusts(client.peer)) {
     return unauthenticated(challenge, "Requests are taken from trusted proxies alone.");
   }
   const auto name = credential_in(client.head, header_);

@@ -14,14 +14,14 @@ namespace pawl::callers {
 
 struct SentRequest {
   explicit SentRequest(http::Fields fields, std::string from = "127.0.0.1")
-      : address(std::move(from)) {
+      : peer(std::move(from)) {
     head.method = "POST";
     head.fields = std::move(fields);
   }
-  [[nodiscard]] ClientView view() const { return {head, address}; }
+  [[nodiscard]] ClientView view() const { return {head, peer}; }
 
   http::RequestHead head;
-  std::string address;
+  std::string peer;
 };
 
 class QuietLog final : public Log {

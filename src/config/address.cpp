@@ -1,23 +1,21 @@
 #include "src/config/address.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <optional>
-
-#include <arpa/inet.h>
 
 namespace pawl::config {
 namespace {
 
-// TOML can write a NUL, and inet_pton would stop there.
-bool is_ip(int family, const std::string& text) {
-  std::array<unsigned char, 16> bytes;
-  return text.find('\0') == std::string::npos && inet_pton(family, text.c_str(), bytes.data()) == 1;
+bool is_ipv4(std::string_view text) {
+  const std::optional<IpAddress> address = IpAddress::parse(text);
+  return address && address->written_v4;
 }
 
-bool is_ipv4(const std::string& text) { return is_ip(AF_INET, text); }
-bool is_ipv6(const std::string& text) { return is_ip(AF_INET6, text); }
+bool is_ipv6(std::string_view text) {
+  const std::optional<IpAddress> address = IpAddress::parse(text);
+  return address && !address->written_v4;
+}
 
 bool is_alphanumeric(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -35,30 +33,6 @@ std::optional<int> number_up_to(int most, std::string_view text) {
   const auto [stopped, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc{} || stopped != end || number < 0 || number > most) return std::nullopt;
   return number;
-}
-
-constexpr int mapped_bits = 96;  // of ::ffff:0:0/96, in which IPv6 writes IPv4 addresses
-
-struct IpAddress {
-  std::array<unsigned char, 16> bytes{};  // 4 of IPv4
-  bool v4 = false;
-  bool written_v4 = false;
-};
-
-std::optional<IpAddress> ip_in(std::string_view written) {
-  const std::string text(written);
-  IpAddress address;
-  if (text.find('\0') != std::string::npos) return std::nullopt;
-  if (inet_pton(AF_INET, text.c_str(), address.bytes.data()) == 1) {
-    address.v4 = address.written_v4 = true;
-    return address;
-  }
-  if (inet_pton(AF_INET6, text.c_str(), address.bytes.data()) != 1) return std::nullopt;
-  constexpr std::array<unsigned char, 12> mapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
-  if (!std::equal(mapped.begin(), mapped.end(), address.bytes.begin())) return address;
-  std::copy(address.bytes.begin() + 12, address.bytes.end(), address.bytes.begin());
-  address.v4 = true;
-  return address;
 }
 
 struct HostPort {
@@ -91,13 +65,34 @@ std::string with_port(const std::string& host, std::uint16_t port) {
   return (v6 ? '[' + host + ']' : host) + ':' + std::to_string(port);
 }
 
+constexpr std::string_view socket_opening = "unix:";
+
+// What follows "unix:".
+Expected<std::string, std::string> parse_socket_path(std::string_view path) {
+  constexpr std::size_t path_bytes_max = 107;  // of sockaddr_un
+  if (!path.starts_with('/') || path.find('\0') != std::string_view::npos) {
+    return Unexpected{
+        std::string("a socket is named by its whole path, like \"unix:/run/api.sock\"")};
+  }
+  if (path.size() > path_bytes_max) {
+    return Unexpected{std::string("the path of a socket must not be over 107 bytes")};
+  }
+  return std::string(path);
+}
+
 constexpr std::uint16_t default_port(bool tls) { return tls ? 443 : 80; }
 
 }  // namespace
 
 Expected<Address, std::string> parse_address(std::string_view text) {
   constexpr const char* form =
-      "it must be an address and a port, like \"127.0.0.1:8080\" or \"[::1]:8080\"";
+      "it must be an address and a port, like \"127.0.0.1:8080\" or \"[::1]:8080\", or a socket, "
+      "like \"unix:/run/pawl.sock\"";
+  if (text.starts_with(socket_opening)) {
+    const auto path = parse_socket_path(text.substr(socket_opening.size()));
+    if (!path) return Unexpected{path.error()};
+    return Address{{}, 0, *path};
+  }
   const std::optional<HostPort> parts = split(text);
   if (!parts || !parts->port) return Unexpected{std::string(form)};
   const std::optional<int> port = number_up_to(65'535, *parts->port);
@@ -107,13 +102,16 @@ Expected<Address, std::string> parse_address(std::string_view text) {
         std::string("it must say which address: \"0.0.0.0:") + std::string(*parts->port) +
         "\" is all of them, \"127.0.0.1:" + std::string(*parts->port) + "\" this machine only"};
   }
-  Address address{parts->host, static_cast<std::uint16_t>(*port)};
+  Address address{parts->host, static_cast<std::uint16_t>(*port), {}};
   if (address.host == "localhost" && !parts->bracketed) address.host = "127.0.0.1";
   if (parts->bracketed ? is_ipv6(address.host) : is_ipv4(address.host)) return address;
   return Unexpected{std::string(form) + "; host names are not taken here"};
 }
 
-std::string to_text(const Address& address) { return with_port(address.host, address.port); }
+std::string to_text(const Address& address) {
+  if (!address.socket.empty()) return std::string(socket_opening) + address.socket;
+  return with_port(address.host, address.port);
+}
 
 Expected<UpstreamUrl, std::string> parse_upstream(std::string_view text) {
   UpstreamUrl url;
@@ -149,20 +147,12 @@ Expected<UpstreamUrl, std::string> parse_upstream(std::string_view text) {
 }
 
 Expected<UpstreamUrl, std::string> parse_upstream_or_socket(std::string_view text) {
-  constexpr std::string_view opening = "unix:";
-  constexpr std::size_t path_bytes_max = 107;  // of sockaddr_un
-  if (!text.starts_with(opening)) return parse_upstream(text);
-  text.remove_prefix(opening.size());
-  if (!text.starts_with('/') || text.find('\0') != std::string_view::npos) {
-    return Unexpected{
-        std::string("a socket is named by its whole path, like \"unix:/run/api.sock\"")};
-  }
-  if (text.size() > path_bytes_max) {
-    return Unexpected{std::string("the path of a socket must not be over 107 bytes")};
-  }
+  if (!text.starts_with(socket_opening)) return parse_upstream(text);
+  const auto path = parse_socket_path(text.substr(socket_opening.size()));
+  if (!path) return Unexpected{path.error()};
   UpstreamUrl url;
   url.host = "localhost";
-  url.socket = std::string(text);
+  url.socket = *path;
   return url;
 }
 
@@ -172,6 +162,7 @@ std::string to_text(const UpstreamUrl& url) {
 }
 
 bool is_loopback(const Address& address) {
+  if (!address.socket.empty()) return true;
   return address.host == "::1" || (address.host.starts_with("127.") && is_ipv4(address.host));
 }
 
@@ -189,36 +180,6 @@ Expected<Endpoint, std::string> parse_endpoint(std::string_view text) {
       std::ranges::any_of(target, [](char c) { return c <= ' ' || c > '~' || c == '#'; });
   if (bad) return Unexpected{std::string("it must have neither blanks nor '#' in it")};
   return Endpoint{std::move(*address), std::move(target)};
-}
-
-std::optional<Network> Network::parse(std::string_view text) {
-  const std::size_t slash = text.find('/');
-  const std::optional<IpAddress> address = ip_in(text.substr(0, slash));
-  if (!address) return std::nullopt;
-  const int most = address->written_v4 ? 32 : 128;
-  std::optional<int> bits = most;
-  if (slash != std::string_view::npos) bits = number_up_to(most, text.substr(slash + 1));
-  if (!bits) return std::nullopt;
-  Network network;
-  network.bytes_ = address->bytes;
-  network.v4_ = address->v4;
-  network.bits_ = *bits;
-  if (address->v4 && !address->written_v4) {  // ::ffff:10.0.0.0/104
-    if (*bits < mapped_bits) return std::nullopt;
-    network.bits_ -= mapped_bits;
-  }
-  return network;
-}
-
-bool Network::contains(std::string_view address) const {
-  const std::optional<IpAddress> other = ip_in(address.substr(0, address.find('%')));  // its zone
-  if (!other || other->v4 != v4_) return false;
-  for (int bit = 0; bit < bits_; bit += 8) {
-    const auto at = static_cast<std::size_t>(bit) / 8;
-    const unsigned mask = bits_ - bit >= 8 ? 0xFFU : (0xFF00U >> (bits_ - bit)) & 0xFFU;
-    if (((bytes_[at] ^ other->bytes[at]) & mask) != 0) return false;
-  }
-  return true;
 }
 
 bool is_header_name(std::string_view text) {

@@ -1,20 +1,20 @@
-// Where to listen, where to forward to, whom to trust: read and written.
+// Where to listen and where to forward to: read and written.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "pawl/types/expected.hpp"
 #include "src/config/config.hpp"
+#include "src/core/network.hpp"
 
 namespace pawl::config {
 
 // Each error says what is wrong and what would be right, to stand behind "'listen' is ...; ".
 
 // "127.0.0.1:8080", "[::1]:8080", "localhost:8080" (which is 127.0.0.1). No other names: what a
-// name means may change, and with it who can reach us.
+// name means may change, and with it who can reach us. Or "unix:/path".
 Expected<Address, std::string> parse_address(std::string_view text);
 std::string to_text(const Address& address);
 
@@ -34,19 +34,6 @@ struct Endpoint {
 };
 // Without a password in it, a fragment or what could not stand in a request line.
 Expected<Endpoint, std::string> parse_endpoint(std::string_view text);
-
-// "10.0.0.0/8", "::1/128", or a single address. An IPv4 address that is written as IPv6
-// (::ffff:10.0.0.1) is the IPv4 address.
-class Network {
- public:
-  static std::optional<Network> parse(std::string_view text);
-  [[nodiscard]] bool contains(std::string_view address) const;
-
- private:
-  std::array<unsigned char, 16> bytes_{};  // 4 of IPv4
-  bool v4_ = false;
-  int bits_ = 0;
-};
 
 // A field name as RFC 9110 has it.
 bool is_header_name(std::string_view text);

@@ -25,21 +25,6 @@ std::string endpoint(std::string_view text) {
   return parsed ? std::string() : parsed.error();
 }
 
-std::optional<std::vector<std::string>> networks_in(Value value, Diagnostics& findings) {
-  std::optional<std::vector<std::string>> list = strings_in(value, false, findings);
-  if (!list) return std::nullopt;
-  bool good = true;
-  for (std::size_t i = 0; i < list->size(); ++i) {
-    if (Network::parse((*list)[i])) continue;
-    good = false;
-    complain({value.name, value.node.items[i]},
-             "it must be an address or a network, like \"127.0.0.1/32\" or \"10.0.0.0/8\"",
-             findings);
-  }
-  if (!good) return std::nullopt;
-  return list;
-}
-
 std::optional<std::vector<std::string>> claims_in(Value value, Diagnostics& findings) {
   std::optional<std::vector<std::string>> list = strings_in(value, true, findings);
   if (!list) return std::nullopt;

@@ -31,10 +31,11 @@ enum class CertificateName { subject, uri, dns, email };
 enum class LogFormat { human, json };
 enum class UntilClose { verify, accept };
 
-// "127.0.0.1:8080", "[::1]:8080". Port 0: any free one.
+// "127.0.0.1:8080", "[::1]:8080". Port 0: any free one. Or "unix:/run/pawl.sock".
 struct Address {
   std::string host;
   std::uint16_t port = 0;
+  std::string socket = {};  // of a Unix socket: its path, and there is no host
   friend bool operator==(const Address&, const Address&) = default;
 };
 
@@ -181,6 +182,7 @@ struct UpstreamTls {
 struct Admin {
   ListenerTls tls;
   Address listen{"127.0.0.1", 9090};
+  std::optional<unsigned> listen_mode;
   std::string token_file;
   std::string token;  // empty until load_secrets has read the file
 };
@@ -209,8 +211,14 @@ struct Limits {
   std::size_t connections_per_address = 1024;
 };
 
+// Of a socket file, where none is given: its owner alone.
+inline constexpr unsigned default_listen_mode = 0600;
+
 struct Config {
   Address listen{"127.0.0.1", 8080};
+  std::optional<unsigned> listen_mode;  // of a Unix socket
+  bool proxy_protocol = false;          // every connection begins with a PROXY header
+  std::vector<std::string> trusted_proxies;
   UpstreamUrl upstream;
   std::vector<UpstreamUrl> more_upstreams;  // the same API elsewhere
   // Lower-case names of APIs behind this gateway that must not be taken for one another.

@@ -12,9 +12,9 @@ namespace pawl::config {
 namespace {
 
 // Sockets, threads, caches and background jobs are made of these once.
-constexpr std::array<std::string_view, 11> fixed_at_the_top{
-    "listen",           "upstream",           "store",          "allow_lossy_store",
-    "threads",          "replay_cache",       "memory_budget",  "sweep_interval",
+constexpr std::array<std::string_view, 13> fixed_at_the_top{
+    "listen",           "listen_mode",        "proxy_protocol", "upstream",      "store",
+    "threads",          "allow_lossy_store",  "replay_cache",   "memory_budget", "sweep_interval",
     "outbox_retention", "evidence_retention", "audit_retention"};
 
 bool is_fixed(std::string_view name) {
@@ -62,6 +62,9 @@ std::vector<std::string> changed_fixed_settings(const Config& running, const Con
     names.emplace_back(setting.name);
   }
   if (running.admin.listen != next.admin.listen) names.emplace_back("[admin] listen");
+  if (running.admin.listen_mode != next.admin.listen_mode) {
+    names.emplace_back("[admin] listen_mode");
+  }
   const auto speaks_tls = [](const ListenerTls& tls) { return !tls.certificate_file.empty(); };
   if (speaks_tls(running.tls) != speaks_tls(next.tls)) names.emplace_back("[tls]");
   if (speaks_tls(running.admin.tls) != speaks_tls(next.admin.tls)) {

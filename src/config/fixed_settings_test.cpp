@@ -14,8 +14,11 @@ TEST(FixedSettings, WhatANodeIsMadeOfIsNamed) {
   next.admin.listen.port = 2;
   next.store = "sqlite:other.db";
   next.threads = 3;
+  next.proxy_protocol = true;
+  next.listen_mode = next.admin.listen_mode = 0660;
   EXPECT_THAT(changed_fixed_settings(Config{}, next),
-              ElementsAre("listen", "store", "threads", "[admin] listen"));
+              ElementsAre("listen", "listen_mode", "proxy_protocol", "store", "threads",
+                          "[admin] listen", "[admin] listen_mode"));
 }
 
 TEST(FixedSettings, WhatRequestsAreServedByMayChange) {
@@ -25,6 +28,7 @@ TEST(FixedSettings, WhatRequestsAreServedByMayChange) {
   next.caller.from = CallerFrom::single;
   next.limits.connections = 1;
   next.hosts = {"api.example"};
+  next.trusted_proxies = {"10.0.0.0/8"};
   next.log = LogFormat::json;
   next.admin.token = "another";
   next.drain_timeout = std::chrono::seconds(1);

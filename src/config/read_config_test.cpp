@@ -239,13 +239,27 @@ TEST(ReadConfig, TheRequestLineFitsIntoTheHeader) {
       HasSubstr("f:1:1: 'target_bytes' is 16KiB; it must not be over 'header_bytes', 1KiB"));
 }
 
+TEST(ReadConfig, PermissionsAndNetworksAreReadStrictly) {
+  const Config config =
+      good("listen_mode = \"0660\"\ntrusted_proxies = [\"10.0.0.0/8\", \"unix:\"]");
+  EXPECT_EQ(config.listen_mode, 0660U);
+  EXPECT_EQ(config.trusted_proxies, (std::vector<std::string>{"10.0.0.0/8", "unix:"}));
+  for (const char* mode :
+       {"660", "\"66\"", "\"0680\"", "\"1660\"", "\"rw\"", "true", "\"06600\""}) {
+    EXPECT_THAT(errors_of("listen_mode = " + std::string(mode)), HasSubstr("permissions in quotes"))
+        << mode;
+  }
+  EXPECT_THAT(errors_of("trusted_proxies = [\"everyone\"]"), HasSubstr("an address or a network"));
+  EXPECT_THAT(errors_of("trusted_proxies = \"10.0.0.0/8\""), HasSubstr("'trusted_proxies'"));
+}
+
 TEST(ReadConfig, AllTroublesAreReportedInTheOrderOfTheFile) {
   EXPECT_EQ(errors_of("[policy]\nlease = 1\nnmae = 1\n[admin]\nlisten = \"x\"\n"),
             "f:2:9: 'lease' is 1; it must be a duration: a whole number with its unit, in quotes, "
             "like \"500ms\", \"30s\", \"2m\", \"48h\" or \"30d\"\n"
             "f:3:1: unknown setting 'nmae' in [policy]\n"
             "f:5:10: 'listen' is \"x\"; it must be an address and a port, like \"127.0.0.1:8080\" "
-            "or \"[::1]:8080\"\n");
+            "or \"[::1]:8080\", or a socket, like \"unix:/run/pawl.sock\"\n");
 }
 
 TEST(ReadConfig, TextThatIsNotTomlIsOneTroubleWithItsPlace) {

@@ -47,6 +47,33 @@ void apply_flag(const char* flag, const std::optional<std::string>& text,
   }
 }
 
+// Who is in front, and how it says for whom.
+void check_proxies(const Config& config, Troubles& troubles) {
+  if (config.proxy_protocol && config.trusted_proxies.empty()) {
+    troubles.push_back(
+        whole("proxy_protocol = true needs trusted_proxies: a PROXY header is believed from those "
+              "networks alone, so that nothing could connect",
+              "proxy_protocol"));
+  }
+  if (config.proxy_protocol && config.caller.from == CallerFrom::header) {
+    troubles.push_back(whole(
+        "proxy_protocol = true and [caller] from = \"header\" do not go together: a proxy that "
+        "sends the PROXY header may pass on what clients send unread, so that a client could name "
+        "any caller; let the proxy send Forwarded or X-Forwarded-For",
+        "proxy_protocol"));
+  }
+  if (config.listen_mode && config.listen.socket.empty()) {
+    troubles.push_back(
+        whole("listen_mode is for a Unix socket, and listen is " + to_text(config.listen),
+              "listen_mode"));
+  }
+  if (config.admin.listen_mode && config.admin.listen.socket.empty()) {
+    troubles.push_back(whole("[admin] listen_mode is for a Unix socket, and [admin] listen is " +
+                                 to_text(config.admin.listen),
+                             "admin.listen_mode"));
+  }
+}
+
 void append(Troubles& to, Troubles more) {
   for (Diagnostic& trouble : more) to.push_back(std::move(trouble));
 }
@@ -91,6 +118,7 @@ Troubles check_ready_to_serve(const Config& config, Purpose purpose) {
             "\"subrequest\", or \"single\" if all callers are one tenant",
         "listen"));
   }
+  check_proxies(config, troubles);
   const bool by_certificate = config.caller.from == CallerFrom::mtls;
   if (by_certificate && config.tls.certificate_file.empty()) {
     troubles.push_back(
@@ -109,7 +137,8 @@ Troubles check_ready_to_serve(const Config& config, Purpose purpose) {
                                  ", which others can reach: it needs [admin] token_file there",
                              "admin.listen"));
   }
-  if (config.listen == config.admin.listen && config.listen.port != 0) {
+  const bool is_one_place = config.listen.port != 0 || !config.listen.socket.empty();
+  if (config.listen == config.admin.listen && is_one_place) {
     troubles.push_back(whole("listen and [admin] listen are both " + to_text(config.listen) +
                                  "; each needs an address of its own",
                              config.listen == Config{}.listen ? "admin.listen" : "listen"));

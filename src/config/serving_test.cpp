@@ -55,6 +55,30 @@ TEST_F(Serving, ListeningToOthersNeedsAChoiceOfCaller) {
               HasSubstr("each needs an address of its own"));
 }
 
+TEST_F(Serving, ASocketIsReachedByThisMachineAlone) {
+  EXPECT_EQ(why_not(upstream + "listen = \"unix:/run/a\"\n[admin]\nlisten = \"unix:/run/b\""), "");
+  EXPECT_THAT(why_not(upstream + "listen = \"unix:/run/a\"\n[admin]\nlisten = \"unix:/run/a\""),
+              HasSubstr("listen and [admin] listen are both unix:/run/a"));
+  EXPECT_THAT(why_not(upstream + "listen_mode = \"0660\""),
+              HasSubstr("listen_mode is for a Unix socket, and listen is 127.0.0.1:8080"));
+  EXPECT_THAT(why_not(upstream + "[admin]\nlisten_mode = \"0660\""),
+              HasSubstr("[admin] listen_mode is for a Unix socket"));
+}
+
+TEST_F(Serving, AProxyHeaderNeedsTrustedProxies) {
+  EXPECT_THAT(why_not(upstream + "proxy_protocol = true"), HasSubstr("needs trusted_proxies"));
+  EXPECT_EQ(why_not(upstream + "proxy_protocol = true\ntrusted_proxies = [\"10.0.0.0/8\"]"), "");
+}
+
+TEST_F(Serving, AProxyThatPassesBytesNamesNoCaller) {
+  const std::string by_header =
+      "[caller]\nfrom = \"header\"\nheader = \"X-Tenant\"\ntrusted = [\"10.0.0.1\"]";
+  const std::string proxies = "trusted_proxies = [\"10.0.0.0/8\"]\n";
+  EXPECT_EQ(why_not(upstream + proxies + by_header), "");
+  EXPECT_THAT(why_not(upstream + proxies + "proxy_protocol = true\n" + by_header),
+              HasSubstr("do not go together"));
+}
+
 TEST_F(Serving, ARouteMayBeObservedButNotWhereItsServiceNeedsAFence) {
   EXPECT_EQ(why_not(upstream + "[policy]\nmode = \"observe\""), "");
   EXPECT_THAT(why_not(upstream + "store = \"postgres://db/pawl\"\n"

@@ -31,6 +31,25 @@ auto parsed_by(Parse parse) {
 
 std::string show_address(const Address& address) { return quote(to_text(address)); }
 
+// Of a socket file, as chmod writes it.
+std::optional<std::optional<unsigned>> mode_in(Value value, Diagnostics& findings) {
+  const std::string text = value.node.kind == Kind::string ? value.node.text : std::string();
+  const bool octal = (text.size() == 3 || (text.size() == 4 && text.front() == '0')) &&
+                     std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '7'; });
+  if (octal) return static_cast<unsigned>(std::stoul(text, nullptr, 8));
+  complain(value, "it must be permissions in quotes, like \"0660\"", findings);
+  return std::nullopt;
+}
+
+std::string show_mode(const std::optional<unsigned>& mode) {
+  if (!mode) return {};
+  std::string text = "\"0";
+  for (const unsigned shift : {6U, 3U, 0U}) {
+    text += static_cast<char>('0' + ((*mode >> shift) & 7U));
+  }
+  return text + '"';
+}
+
 // One, or a list of them.
 void read_upstreams(const Node& node, Config& config, Diagnostics& findings) {
   const auto each = parsed_by(parse_upstream_or_socket);
@@ -117,6 +136,9 @@ const Settings<Config>& top_settings() {
   using C = Config;
   static const Settings<C> settings{
       setting<C>("listen", &C::listen, parsed_by(parse_address), show_address),
+      setting<C>("listen_mode", &C::listen_mode, mode_in, show_mode),
+      flag<C>("proxy_protocol", &C::proxy_protocol),
+      setting<C>("trusted_proxies", &C::trusted_proxies, networks_in, show_strings),
       {"upstream", read_upstreams, show_upstreams},
       setting<C>("hosts", &C::hosts, hosts_in, show_strings),
       setting<C>("store", &C::store, store_in, quote),
@@ -141,6 +163,7 @@ const Settings<Config>& top_settings() {
 const Settings<Admin>& admin_settings() {
   static const Settings<Admin> settings{
       setting<Admin>("listen", &Admin::listen, parsed_by(parse_address), show_address),
+      setting<Admin>("listen_mode", &Admin::listen_mode, mode_in, show_mode),
       text<Admin>("token_file", &Admin::token_file, not_empty),
   };
   return settings;

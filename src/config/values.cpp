@@ -169,4 +169,20 @@ std::string show_strings(const std::vector<std::string>& list) {
   return text + "]";
 }
 
+std::optional<std::vector<std::string>> networks_in(Value value, Diagnostics& findings) {
+  std::optional<std::vector<std::string>> list = strings_in(value, false, findings);
+  if (!list) return std::nullopt;
+  bool good = true;
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    if (Network::parse((*list)[i])) continue;
+    good = false;
+    complain({value.name, value.node.items[i]},
+             "it must be an address or a network, like \"127.0.0.1/32\" or \"10.0.0.0/8\", or "
+             "\"unix:\" for what comes over a Unix socket",
+             findings);
+  }
+  if (!good) return std::nullopt;
+  return list;
+}
+
 }  // namespace pawl::config

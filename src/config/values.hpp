@@ -46,6 +46,8 @@ std::optional<std::string> text_in(Value value, std::string (*check)(std::string
 // A list of texts. `one_is_enough`: a single text is a list of one.
 std::optional<std::vector<std::string>> strings_in(Value value, bool one_is_enough,
                                                    Diagnostics& findings);
+// The same of addresses and networks.
+std::optional<std::vector<std::string>> networks_in(Value value, Diagnostics& findings);
 // The index of the word.
 std::optional<std::size_t> parse_choice(Value value, std::span<const std::string_view> words,
                                         Diagnostics& findings);

@@ -89,7 +89,7 @@ constexpr std::array<ProblemType, 30> problem_types{{
      "meant, make it later."},
     {Problem::stale_fence, "stale-fence", 409, false, "The key is not held under this fence",
      "Another owner has it by now, or it is settled. Nothing was changed."},
-    {Problem::overloaded, "overloaded", 503, true, "This node has no memory to spare",
+    {Problem::overloaded, "overloaded", 503, true, "This node has no capacity to spare",
      "Nothing was sent on. Retry with the same key."},
     {Problem::caller_unproven, "caller-unproven", 409, false,
      "This key was used with other credentials",

@@ -90,8 +90,15 @@ Task<void> Admin::handle(http::ClientRequest& request) {
   co_await request.answer(response);
 }
 
-Response Admin::refused(const http::Refusal& refusal) {
+Response Admin::refused(const http::Refusal& refusal, std::string_view /*client*/) {
   return text(refusal.status.value_or(400), refusal.detail + "\n");
+}
+
+Response Admin::over_limit(http::ConnectionLimit /*limit*/, std::string_view /*client*/,
+                           const http::RequestHead* /*head*/) {
+  Response response = text(503, "too many connections to the admin listener\n");
+  response.headers.push_back({"Retry-After", "1"});
+  return response;
 }
 
 }  // namespace pawl::gateway

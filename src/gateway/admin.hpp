@@ -31,7 +31,9 @@ class Admin final : public http::Handler {
   explicit Admin(AdminSources sources) : sources_(std::move(sources)) {}
 
   Task<void> handle(http::ClientRequest& request) override;
-  Response refused(const http::Refusal& refusal) override;
+  Response refused(const http::Refusal& refusal, std::string_view client) override;
+  Response over_limit(http::ConnectionLimit limit, std::string_view client,
+                      const http::RequestHead* head) override;
 
  private:
   [[nodiscard]] bool may_read(const http::RequestHead& head) const;

@@ -21,7 +21,7 @@ struct Gateway::ClientContext final : RequestContext {
   void name_host(const std::vector<std::string>& hosts);
   // What its caller is known by.
   [[nodiscard]] callers::ClientView view() const {
-    return {request.head, request.client, request.certificate ? &*request.certificate : nullptr};
+    return {request.head, request.peer, request.certificate ? &*request.certificate : nullptr};
   }
 
   http::ClientRequest& request;

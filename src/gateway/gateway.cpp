@@ -1,6 +1,7 @@
 #include "src/gateway/gateway.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 #include "src/adapters/http/forwarding.hpp"
 #include "src/adapters/http/syntax.hpp"
@@ -36,6 +37,11 @@ std::string host_name(std::string_view host) {
   std::string name = http::lowered(host.substr(0, colon));
   if (name.ends_with('.')) name.pop_back();
   return name;
+}
+
+// As the metric has it.
+std::string_view word_of(http::ConnectionLimit limit) {
+  return limit == http::ConnectionLimit::all ? "all" : "address";
 }
 
 // A hop counter that has run out is answered by the hop that receives it (RFC 9110 section 7.6.2).
@@ -98,22 +104,58 @@ void Gateway::name_answer(ClientContext& context, Response& response) {
   response.headers.push_back({"Pawl-Request-Id", context.request_id});
 }
 
-Response Gateway::refused(const http::Refusal& refusal) {
-  shared_.metrics.refused(slug_of(refusal.problem));
+// What is answered outside of any request's context.
+Response Gateway::refuse(const ProblemDetails& details, LogLine line) {
   Dialect dialect;
   dialect.profile = shared_.in_force.now()->config.policy.profile;
   dialect.request_id = boundary_.new_request_id();
-  ProblemDetails details{refusal.problem, refusal.detail, refusal.status, std::nullopt};
-  if (refusal.problem == Problem::overloaded) details.retry_after = overload_retry_after;
   Response response = render_problem(details, dialect);
-  LogLine line;
   line.request_id = dialect.request_id;
-  line.method = "-";
-  line.path = "-";
   line.status = response.status;
-  line.trouble = refusal.detail;
   shared_.log.write(line);
   return response;
+}
+
+Response Gateway::refused(const http::Refusal& refusal, std::string_view client) {
+  shared_.metrics.refused(slug_of(refusal.problem));
+  ProblemDetails details{refusal.problem, refusal.detail, refusal.status, std::nullopt};
+  if (refusal.problem == Problem::overloaded) details.retry_after = overload_retry_after;
+  LogLine line;
+  line.client = client;
+  line.method = line.path = "-";
+  line.trouble = refusal.detail;
+  return refuse(details, std::move(line));
+}
+
+Response Gateway::over_limit(http::ConnectionLimit limit, std::string_view client,
+                             const http::RequestHead* head) {
+  shared_.metrics.connection_refused(word_of(limit));
+  const bool in_all = limit == http::ConnectionLimit::all;
+  const std::string whose = in_all ? "" : "from your address ";
+  const ProblemDetails details{Problem::overloaded,
+                               "There are as many connections " + whose +
+                                   "as this node takes. Nothing was sent on. Retry later.",
+                               std::nullopt, overload_retry_after};
+  LogLine line;
+  line.client = client;
+  line.method = head == nullptr ? "-" : head->method;
+  line.path = head == nullptr ? "-" : loggable_path(head->path);
+  line.trouble = in_all ? "[limits] connections are reached" : "connections_per_address is reached";
+  return refuse(details, std::move(line));
+}
+
+// A flood of them must not be one of lines.
+void Gateway::dropped(http::ConnectionLimit limit, std::string_view client) {
+  shared_.metrics.connection_refused(word_of(limit));
+  using Clock = std::chrono::steady_clock;
+  const Clock::rep now = Clock::now().time_since_epoch().count();
+  Clock::rep said = shared_.dropped_said.load();
+  if (now - said < Clock::duration(std::chrono::seconds(1)).count()) return;
+  if (!shared_.dropped_said.compare_exchange_strong(said, now)) return;
+  shared_.log.say("warning",
+                  "connections over a limit are closed without an answer: more came at once than "
+                  "can be told; the last one from " +
+                      std::string(client));
 }
 
 void Gateway::failed(std::string_view why) {
@@ -212,7 +254,7 @@ Task<void> Gateway::pass(ClientContext& context, http::PassWatch* watch) {
   options.request_id = boundary_.id_of(context);
   const std::string sender = sender_of(context);
   options.sender = sender;
-  options.forbidden = context.served->callers->forbidden_header(context.request.client);
+  options.forbidden = context.served->callers->forbidden_header(context.request.peer);
   http::Passed passed = co_await http::pass_through(context.request, others_, options);
   context.line.status = passed.status;
   context.trace.evidence = to_text(passed.evidence);

@@ -5,6 +5,8 @@
 // for new work -> execute; see docs/life-of-a-request.md.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <limits>
 #include <string>
@@ -46,6 +48,8 @@ struct NodeServices : BoundaryState {
   observe::Recorder* recorder = nullptr;   // where some route is observed
   ReconciliationStore* cases = nullptr;    // where events of webhooks are kept
   std::function<void()> on_event = [] {};  // one was kept: the reconciler may poll
+  // When it was last said that connections are closed without an answer, by the steady clock.
+  std::atomic<std::chrono::steady_clock::rep> dropped_said = 0;
 };
 
 // One per thread, on top of that thread's engine and connections.
@@ -68,7 +72,10 @@ class Gateway final : public http::Handler {
         endpoints_(guarded.deadlines(), clock) {}
 
   Task<void> handle(http::ClientRequest& request) override;
-  Response refused(const http::Refusal& refusal) override;
+  Response refused(const http::Refusal& refusal, std::string_view client) override;
+  Response over_limit(http::ConnectionLimit limit, std::string_view client,
+                      const http::RequestHead* head) override;
+  void dropped(http::ConnectionLimit limit, std::string_view client) override;
   void failed(std::string_view why) override;
 
   Boundary& boundary() { return boundary_; }
@@ -79,6 +86,7 @@ class Gateway final : public http::Handler {
   // One request on its way, and what will be said about it in the log.
   struct ClientContext;
 
+  Response refuse(const ProblemDetails& details, LogLine line);
   // Checked before anything else: what no upstream may be sent.
   std::optional<ProblemDetails> check_message(const ClientContext& context, bool disputed) const;
   Task<void> pass(ClientContext& context, http::PassWatch* watch = nullptr);

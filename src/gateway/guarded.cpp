@@ -61,7 +61,7 @@ class Forwarded final : public http::RequestWriter {
     const Headers extra = attempt_headers(attempt, policy_.forward_key);
     http::ForwardOptions options;
     options.pseudonym = pseudonym_;
-    options.client = request_.client;
+    options.client = request_.hop;
     options.default_host = default_host_;
     options.scheme = request_.scheme();
     options.names_key = policy_.forward_key == config::ForwardKey::same;

@@ -2,6 +2,7 @@
 
 #include <boost/asio/post.hpp>
 
+#include "src/config/address.hpp"
 #include "src/config/serving.hpp"
 #include "src/engine/orphans.hpp"
 #include "src/gateway/config_facts.hpp"
@@ -22,9 +23,21 @@ constexpr Duration serves_for = 10s;
 
 std::string url_of(const config::Address& address, const config::ListenerTls& tls,
                    std::uint16_t port) {
+  if (!address.socket.empty()) return to_text(address);
   const bool v6 = address.host.find(':') != std::string::npos;
   return (tls.certificate_file.empty() ? "http://" : "https://") +
          (v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(port);
+}
+
+// Its port; 0 of a Unix socket.
+Expected<std::uint16_t, std::string> open_at(http::Listener& listener,
+                                             const config::Address& address,
+                                             std::optional<unsigned> mode) {
+  if (address.socket.empty()) return listener.open(address.host, address.port);
+  const Expected<Done, std::string> opened =
+      listener.open_socket(address.socket, mode.value_or(config::default_listen_mode));
+  if (!opened) return Unexpected{opened.error()};
+  return std::uint16_t{0};
 }
 
 }  // namespace
@@ -42,7 +55,7 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
       admin_count_(256, 256) {
   shared_.orphans = std::make_shared<Orphans>();
   for (std::size_t i = 0; i < thread_count(config); ++i) {
-    NodeThread::Ports ports{*store_.store, *store_.cases, metrics_, nullptr, {}};
+    NodeThread::Ports ports{*store_.store, *store_.cases, metrics_, count_, nullptr, {}};
     if (i == 0) ports.upkeep = store_.upkeep.get();
     ports.on_restoration = [this](const std::optional<StoredRestoration>& now) { obey(now); };
     threads_.push_back(std::make_unique<NodeThread>(config, shared_, std::move(ports)));
@@ -151,13 +164,13 @@ Expected<Done, std::string> Node::open() {
   for (const auto& thread : threads_) groups.push_back(&thread->sessions);
   if (role_ == Role::serve) {
     listener_.emplace(first.loop.context, groups, count_);
-    const auto port = listener_->open(config_.listen.host, config_.listen.port);
+    const auto port = open_at(*listener_, config_.listen, config_.listen_mode);
     if (!port) return Unexpected{port.error()};
     port_ = *port;
   }
   admin_listener_.emplace(first.loop.context, std::vector{&*admin_sessions_}, admin_count_);
   const auto admin_port =
-      admin_listener_->open(config_.admin.listen.host, config_.admin.listen.port);
+      open_at(*admin_listener_, config_.admin.listen, config_.admin.listen_mode);
   if (!admin_port) return Unexpected{admin_port.error()};
   admin_port_ = *admin_port;
   // Before the node can be reached: from now on a signal means to drain.

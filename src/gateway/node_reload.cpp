@@ -119,6 +119,7 @@ void Node::put_in_force(config::Config next) {
     // Before the first lease by the new rules: it may be shorter than all before.
     thread->renew_at_least_every(renew_interval(next));
     thread->set_limits(next.limits);
+    thread->set_trusted_proxies(next.trusted_proxies);
   }
   shared_.in_force.replace(std::make_shared<const ServedConfig>(std::move(next), log_));
 }

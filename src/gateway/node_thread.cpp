@@ -36,7 +36,8 @@ NodeThread::NodeThread(const config::Config& config, NodeServices& shared, Ports
       store(ports.store, loop.clock, ports.metrics, shared.cache),
       engine(store, loop.clock, loop.entropy, ports.metrics, engine_options(shared)),
       gateway(shared, engine, store, pool, others, loop.clock, loop.entropy, loop.sleepers),
-      sessions(loop.context, loop.deadlines, gateway, limits_of(config.limits, shared.memory)),
+      sessions(loop.context, loop.deadlines, gateway, limits_of(config.limits, shared.memory),
+               {&ports.connections, config.proxy_protocol}),
       stored_calls(shared, pool),
       async({engine, store, stored_calls, shared, loop.clock, loop.entropy, loop.sleepers,
              shared.log},
@@ -49,7 +50,9 @@ NodeThread::NodeThread(const config::Config& config, NodeServices& shared, Ports
           {engine, gateway.boundary(), store, loop.clock, ports.metrics, shared.log, ports.upkeep},
           maintenance_options(config, ports)),
       log_(shared.log),
-      memory_(shared.memory) {}
+      memory_(shared.memory) {
+  sessions.set_trusted_proxies(networks_of(config.trusted_proxies));
+}
 
 workers::MaintenanceOptions NodeThread::maintenance_options(const config::Config& config,
                                                             Ports& ports) {
@@ -69,6 +72,12 @@ workers::MaintenanceOptions NodeThread::maintenance_options(const config::Config
 void NodeThread::set_limits(const config::Limits& limits) {
   boost::asio::post(loop.context,
                     [this, next = limits_of(limits, memory_)] { sessions.set_limits(next); });
+}
+
+void NodeThread::set_trusted_proxies(const std::vector<std::string>& networks) {
+  boost::asio::post(loop.context, [this, next = networks_of(networks)]() mutable {
+    sessions.set_trusted_proxies(std::move(next));
+  });
 }
 
 void NodeThread::keep_leases(Duration every) {

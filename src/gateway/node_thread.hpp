@@ -32,6 +32,7 @@ class NodeThread {
     Store& store;
     ReconciliationStore& cases;
     prom::PrometheusMetrics& metrics;
+    http::ConnectionCount& connections;
     Upkeep* upkeep = nullptr;
     std::function<void(const std::optional<StoredRestoration>&)> on_restoration;
   };
@@ -40,6 +41,7 @@ class NodeThread {
   // What a reload changes of it. From any thread.
   void renew_at_least_every(Duration every) { renewing_->at_least_every(every); }
   void set_limits(const config::Limits& limits);
+  void set_trusted_proxies(const std::vector<std::string>& networks);
 
   // The jobs that keep leases; and those that keep the store in order, of one thread.
   void keep_leases(Duration every);

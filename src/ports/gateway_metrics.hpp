@@ -30,6 +30,8 @@ class GatewayMetrics {
   virtual void observed(std::string_view route, std::string_view would) = 0;
   virtual void observation_dropped() = 0;
   virtual void refused(std::string_view problem) = 0;
+  // Over a limit of connections: "all" or "address".
+  virtual void connection_refused(std::string_view limit) = 0;
   // A question about an unknown record that resolved nothing: absent, pending, failed, dead. Or
   // what had been found not executed, and there is proof that it was: disproved. Or an event that
   // says otherwise than what is stored: contradicted.
@@ -60,6 +62,7 @@ class NoGatewayMetrics : public GatewayMetrics {
   void observed(std::string_view /*route*/, std::string_view /*would*/) override {}
   void observation_dropped() override {}
   void refused(std::string_view /*problem*/) override {}
+  void connection_refused(std::string_view /*limit*/) override {}
   void reconciled(std::string_view /*result*/) override {}
   void disproved_too_late() override {}
   void webhook(std::string_view /*result*/) override {}

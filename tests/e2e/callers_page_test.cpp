@@ -1,5 +1,6 @@
 // docs/callers.md: every example on it is run.
 #include "tests/e2e/callers_fixture.hpp"
+#include "tests/e2e/docs_page.hpp"
 #include "tests/support/child_process.hpp"
 #include "tests/support/service_process.hpp"
 
@@ -9,26 +10,10 @@ namespace {
 using testing::ChildProcess;
 using testing::ServiceProcess;
 
-std::string page() {
-  std::ifstream file(PAWL_SOURCE_DIR "/docs/callers.md");
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+std::string page() { return docs_page("callers.md"); }
 
-// The n-th block of that language under a heading.
 std::string block(const std::string& heading, const std::string& language, int nth = 0) {
-  const std::string text = page();
-  const std::string opening = "```" + language + "\n";
-  std::size_t at = text.find("\n## " + heading + "\n");
-  for (int i = 0; i <= nth && at != std::string::npos; ++i) at = text.find(opening, at + 1);
-  if (at == std::string::npos) throw std::runtime_error("no such example: " + heading);
-  at += opening.size();
-  return text.substr(at, text.find("```", at) - at);
-}
-
-void replace(std::string& text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  if (at == std::string::npos) throw std::runtime_error("the example has no " + from);
-  text.replace(at, from.size(), to);
+  return block_in(page(), heading, language, nth);
 }
 
 // Without what every test has of its own: addresses and the store.
@@ -119,19 +104,10 @@ TEST_F(CallersPage, AnAuthEndpointOfNode) {
 }
 
 TEST_F(CallersPage, AnAuthEndpointOfNginx) {
-  std::uint16_t port = 0;
-  {
-    const UpstreamServer somewhere;  // a port that is free again afterwards
-    port = somewhere.port();
-  }
+  const std::uint16_t port = free_port();
   std::string servers = block("An auth endpoint", "nginx");
   replace(servers, "127.0.0.1:4000", "127.0.0.1:" + std::to_string(port));
-  const auto file = [&](const std::string& name) { return (folder() / name).string(); };
-  const std::string configuration =
-      "daemon off; master_process off; pid " + file("pid") + "; error_log " + file("errors") +
-      ";\nevents {}\nhttp { access_log off; client_body_temp_path " + file("b") +
-      "; proxy_temp_path " + file("p") + "; fastcgi_temp_path " + file("f") + "; uwsgi_temp_path " +
-      file("u") + "; scgi_temp_path " + file("s") + ";\n" + servers + "}\n";
+  const std::string configuration = nginx_with(servers, folder());
   ChildProcess nginx({PAWL_NGINX, "-c", write("nginx.conf", configuration)}, folder() / "said");
   ASSERT_TRUE(until([&] {
     try {

@@ -93,7 +93,9 @@ ServeProcess& GatewayTest::start(const Settings& settings, bool worker) {
   const testing::ServeOptions options{.flags = settings.flags,
                                       .config = config_of(settings),
                                       .worker = worker,
-                                      .port = settings.port};
+                                      .port = settings.port,
+                                      .socket = settings.socket,
+                                      .admin_socket = settings.admin_socket};
   return gateways_.emplace_back(PAWL_BINARY, options);
 }
 

@@ -37,6 +37,8 @@ struct Settings {
   std::string upstream = "";  // a URL, or a list of them in brackets; empty: this test's own
   std::uint16_t port = 0;     // for one that must be found where another was; 0: any
   std::vector<std::string> flags = {};  // of the command line
+  std::string socket = "";              // a Unix socket in place of a port
+  std::string admin_socket = "";
 };
 
 // The one server of this program. Whoever stops it starts it again.

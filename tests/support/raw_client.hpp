@@ -27,6 +27,7 @@ struct HttpAnswer {
 class RawClient {
  public:
   explicit RawClient(std::uint16_t port, std::chrono::seconds patience = wire_patience);
+  explicit RawClient(Wire wire) : wire_(std::move(wire)) {}
 
   bool send(std::string_view bytes) { return wire_.send(bytes); }
   // The next answer, 100 Continue included. `to_head`: it answers HEAD and has no body.

@@ -37,10 +37,13 @@ TemporaryFolder::~TemporaryFolder() {
 }
 
 ServeProcess::ServeProcess(const std::string& binary, const ServeOptions& options) {
-  listens_ = !options.worker;
-  std::vector<std::string> flags{listens_ ? "serve" : "worker", "--admin", "127.0.0.1:0"};
-  if (listens_) {
-    flags.insert(flags.end(), {"--listen", "127.0.0.1:" + std::to_string(options.port)});
+  has_port_ = !options.worker && options.socket.empty();
+  has_admin_port_ = options.admin_socket.empty();
+  std::vector<std::string> flags{options.worker ? "worker" : "serve", "--admin"};
+  flags.push_back(has_admin_port_ ? "127.0.0.1:0" : "unix:" + options.admin_socket);
+  if (!options.worker) {
+    flags.insert(flags.end(), {"--listen", has_port_ ? "127.0.0.1:" + std::to_string(options.port)
+                                                     : "unix:" + options.socket});
   }
   if (!options.config.empty()) {
     const std::string file = folder_.path() / "pawl.toml";
@@ -70,7 +73,9 @@ ServeProcess::~ServeProcess() {
 bool ServeProcess::read_ports() {
   port_ = port_after(out_, "listening on ");
   admin_port_ = port_after(out_, "admin on ");
-  return (port_ != 0 || !listens_) && admin_port_ != 0;
+  const bool has_admin =
+      has_admin_port_ ? admin_port_ != 0 : out_.find("admin on unix:") != std::string::npos;
+  return (port_ != 0 || !has_port_) && has_admin;
 }
 
 void ServeProcess::launch(const std::string& binary, const std::vector<std::string>& flags) {

@@ -32,6 +32,8 @@ struct ServeOptions {
   std::string config;              // TOML; without any, no --config is given
   bool worker = false;             // `pawl worker`: no public listener
   std::uint16_t port = 0;          // of the public listener; 0: any
+  std::string socket = {};         // a path: the public listener is this Unix socket instead
+  std::string admin_socket = {};   // the same of the admin listener
 };
 
 class ServeProcess {
@@ -79,7 +81,8 @@ class ServeProcess {
   bool read_ports();
 
   TemporaryFolder folder_;
-  bool listens_ = true;
+  bool has_port_ = true;
+  bool has_admin_port_ = true;
   pid_t pid_ = -1;
   std::uint16_t port_ = 0;
   std::uint16_t admin_port_ = 0;

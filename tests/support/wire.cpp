@@ -1,9 +1,11 @@
 #include "tests/support/wire.hpp"
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -73,6 +75,33 @@ Wire Wire::connect(std::uint16_t port, std::optional<std::chrono::seconds> patie
   }
   const int on = 1;
   ::setsockopt(wire.descriptor_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  return wire;
+}
+
+Wire Wire::connect_from(const std::string& source, std::uint16_t port) {
+  Wire wire(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in from = loopback(0);
+  if (::inet_pton(AF_INET, source.c_str(), &from.sin_addr) != 1) fail(source);
+  if (::bind(wire.descriptor_, reinterpret_cast<const sockaddr*>(&from), sizeof from) != 0) {
+    fail("bind");
+  }
+  const sockaddr_in address = loopback(port);
+  if (::connect(wire.descriptor_, reinterpret_cast<const sockaddr*>(&address), sizeof address) !=
+      0) {
+    fail("connect");
+  }
+  return wire;
+}
+
+Wire Wire::connect_to_socket(const std::string& path) {
+  Wire wire(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+  if (::connect(wire.descriptor_, reinterpret_cast<const sockaddr*>(&address), sizeof address) !=
+      0) {
+    fail("connect to " + path);
+  }
   return wire;
 }
 

@@ -36,6 +36,10 @@ class Wire {
   explicit Wire(int descriptor, std::optional<std::chrono::seconds> patience = wire_patience);
   static Wire connect(std::uint16_t port,
                       std::optional<std::chrono::seconds> patience = wire_patience);
+  // From another address of this machine, such as 127.0.0.9.
+  static Wire connect_from(const std::string& source, std::uint16_t port);
+  // To a Unix socket.
+  static Wire connect_to_socket(const std::string& path);
   Wire(Wire&& other) noexcept;
   Wire& operator=(Wire&& other) noexcept;
   ~Wire();

@@ -52,6 +52,16 @@ Expected<FoundFraming, FieldTrouble> read_transfer_encoding(std::string_view val
 
 }  // namespace
 
+std::string joined_values(const Fields& fields, std::string_view name) {
+  std::string all;
+  for (const Field& field : fields) {
+    if (!same_word(field.name, name)) continue;
+    if (!all.empty()) all += ", ";
+    all += field.value;
+  }
+  return all;
+}
+
 std::optional<std::string_view> find(const Fields& fields, std::string_view name) {
   for (const Field& field : fields) {
     if (same_word(field.name, name)) return field.value;

@@ -14,6 +14,9 @@ struct FieldTrouble {
   std::string what;
 };
 
+// All lines of one field, joined as a list; empty where there is none.
+std::string joined_values(const Fields& fields, std::string_view name);
+
 enum class BlanksBeforeColon { refused, dropped };
 
 // Reads `lines` (each ending in CRLF, the empty one excluded) into `fields`.

@@ -4,6 +4,8 @@
 #include <array>
 #include <chrono>
 
+#include "src/adapters/http/client_address.hpp"
+#include "src/adapters/http/fields.hpp"
 #include "src/adapters/http/syntax.hpp"
 
 namespace pawl::http {
@@ -54,7 +56,8 @@ std::string_view reason_of(int status) {
 
 // Ours to write on every hop, or about us and not the upstream.
 bool is_rewritten(std::string_view name) {
-  static constexpr std::array names{"Host", "Content-Length", "Expect", "Via", "X-Forwarded-For"};
+  static constexpr std::array names{"Host", "Content-Length",  "Expect",
+                                    "Via",  "X-Forwarded-For", "Forwarded"};
   return std::ranges::any_of(names,
                              [&](std::string_view known) { return same_word(known, name); }) ||
          starts_with_word(name, "Pawl-");
@@ -67,23 +70,25 @@ bool is_override(std::string_view name) {
   return std::ranges::any_of(names, [&](std::string_view known) { return same_word(known, name); });
 }
 
-// All lines of one field, joined as a list.
-std::string joined(const Fields& fields, std::string_view name) {
-  std::string all;
-  for (const Field& field : fields) {
-    if (!same_word(field.name, name)) continue;
-    if (!all.empty()) all += ", ";
-    all += field.value;
-  }
-  return all;
-}
-
 void append_list_field(std::string& out, const Fields& fields, std::string_view name,
                        std::string_view added) {
-  std::string value = joined(fields, name);
-  if (!value.empty()) value += ", ";
+  std::string value = joined_values(fields, name);
+  if (!value.empty() && !added.empty()) value += ", ";
   value += added;
   append_field(out, name, value);
+}
+
+// Only where one came: X-Forwarded-For says the same, and is what most services read. To one that
+// is malformed nothing can be added: what came would swallow it.
+void append_forwarded(std::string& out, const RequestHead& head, const ForwardOptions& options) {
+  std::string value = joined_values(head.fields, "Forwarded");
+  if (value.empty()) return;
+  if (!is_forwarded_list(value)) value.clear();
+  if (!options.client.empty()) {
+    if (!value.empty()) value += ", ";
+    value += forwarded_for(options.client) + ";proto=" + std::string(options.scheme);
+  }
+  if (!value.empty()) append_field(out, "Forwarded", value);
 }
 
 }  // namespace
@@ -142,6 +147,7 @@ void append_request(std::string& out, const RequestHead& head, const ForwardOpti
     append_field(out, field.name, field.value);
   }
   append_list_field(out, head.fields, "X-Forwarded-For", options.client);
+  append_forwarded(out, head, options);
   if (!has_proto) append_field(out, "X-Forwarded-Proto", options.scheme);
   std::string via = head.minor_version == 0 ? "1.0 " : "1.1 ";
   via += options.pseudonym;

@@ -16,8 +16,10 @@ bool is_hop_by_hop(std::string_view name, const std::vector<std::string>& connec
 
 // Who we are towards the upstream.
 struct ForwardOptions {
-  std::string_view pseudonym;        // in Via; another node's differs, so that a loop is seen
-  std::string_view client;           // its address, for X-Forwarded-For
+  std::string_view pseudonym;  // in Via; another node's differs, so that a loop is seen
+  // For X-Forwarded-For and Forwarded: the address that the connection is from. Empty: those that
+  // came say it already.
+  std::string_view client;
   std::string_view default_host;     // for an HTTP/1.0 request that named none
   std::string_view scheme = "http";  // that the client came by
   // A field that this client may not send, under any name that some take for it; empty: none.

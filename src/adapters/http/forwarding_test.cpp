@@ -40,6 +40,30 @@ TEST(Forwarding, WritesTheWholeRequestAnew) {
             "X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: http\r\nVia: 1.1 pawl-1\r\n");
 }
 
+TEST(Forwarding, AddsItsHopToForwardedWhereOneCame) {
+  const auto sent = [](const std::string& came) {
+    const std::string out = forwarded(with_fields("Forwarded: " + came + "\r\n"));
+    const std::size_t at = out.find("\r\nForwarded: ") + 13;
+    return out.substr(at, out.find("\r\n", at) - at);
+  };
+  EXPECT_THAT(forwarded(with_fields("")), Not(HasSubstr("\r\nForwarded:")));
+  EXPECT_EQ(sent("for=198.51.100.1;by=_x"), "for=198.51.100.1;by=_x, for=192.0.2.7;proto=http");
+  EXPECT_EQ(sent("for=198.51.100.1\r\nforwarded: for=198.51.100.2"),
+            "for=198.51.100.1, for=198.51.100.2, for=192.0.2.7;proto=http");
+  EXPECT_EQ(sent("for=\"198.51.100.1"), "for=192.0.2.7;proto=http")
+      << "an open quote would swallow what follows";
+}
+
+TEST(Forwarding, AddsNoHopThatHasNoAddress) {
+  ForwardOptions over_a_socket = as_us();
+  over_a_socket.client = "";
+  const std::string out =
+      forwarded(with_fields("X-Forwarded-For: 198.51.100.1\r\nForwarded: for=198.51.100.1\r\n"),
+                over_a_socket);
+  EXPECT_THAT(out, HasSubstr("X-Forwarded-For: 198.51.100.1\r\n"));
+  EXPECT_THAT(out, HasSubstr("\r\nForwarded: for=198.51.100.1\r\n"));
+}
+
 TEST(Forwarding, NeverRewritesPathAndQuery) {  // F12
   for (const std::string target :
        {"/p%61y", "//pay", "/pay;x=1", "/a%2fb", "/pay?", "/pay?a=b?c=/../d", "/%7Euser/~user"}) {

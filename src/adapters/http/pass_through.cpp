@@ -70,7 +70,7 @@ std::string request_head(const ClientRequest& request, const PassOptions& option
   out.reserve(1024);
   ForwardOptions forward;
   forward.pseudonym = options.pseudonym;
-  forward.client = request.client;
+  forward.client = request.hop;
   forward.default_host = default_host;
   forward.forbidden = options.forbidden;
   forward.scheme = request.scheme();

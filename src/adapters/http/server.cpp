@@ -1,10 +1,14 @@
 #include "src/adapters/http/server.hpp"
 
+#include <sys/socket.h>
+
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/ip/network_v6.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <cstring>
 
 namespace pawl::http {
 namespace {
@@ -12,66 +16,40 @@ namespace {
 namespace net = boost::asio;
 using net::ip::tcp;
 
-// Best effort: a client that is one too many is told so, if its buffer takes it at once.
-constexpr std::string_view too_many =
-    "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n"
-    "Connection: close\r\n\r\n";
+tcp::endpoint as_tcp(const net::generic::stream_protocol::endpoint& endpoint) {
+  tcp::endpoint same;
+  std::memcpy(same.data(), endpoint.data(), std::min(endpoint.size(), same.capacity()));
+  return same;
+}
+
+// Nothing: it has gone already.
+std::optional<std::string> peer_of(const Socket& socket) {
+  boost::system::error_code gone;
+  const net::generic::stream_protocol::endpoint peer = socket.remote_endpoint(gone);
+  if (gone) return std::nullopt;
+  if (peer.protocol().family() == AF_UNIX) return std::string(unix_peer);
+  return as_tcp(peer).address().to_string();
+}
 
 }  // namespace
 
-std::string counted_as(const net::ip::address& address) {
-  if (address.is_v4()) return address.to_string();
-  if (address.to_v6().is_v4_mapped()) {
-    return net::ip::make_address_v4(net::ip::v4_mapped, address.to_v6()).to_string();
-  }
-  return net::ip::network_v6(address.to_v6(), 64).network().to_string();
-}
-
-void ConnectionCount::limit(std::size_t all_max, std::size_t per_address_max) {
-  const std::lock_guard lock(mutex_);
-  all_max_ = all_max;
-  per_address_max_ = per_address_max;
-}
-
-bool ConnectionCount::add(const std::string& address) {
-  const std::lock_guard lock(mutex_);
-  std::size_t& here = by_address_[address];
-  if (all_ >= all_max_ || here >= per_address_max_) {
-    if (here == 0) by_address_.erase(address);
-    return false;
-  }
-  ++all_;
-  ++here;
-  return true;
-}
-
-void ConnectionCount::remove(const std::string& address) {
-  const std::lock_guard lock(mutex_);
-  --all_;
-  const auto here = by_address_.find(address);
-  if (--here->second == 0) by_address_.erase(here);
-}
-
-std::size_t ConnectionCount::all() const {
-  const std::lock_guard lock(mutex_);
-  return all_;
-}
-
 SessionGroup::SessionGroup(net::io_context& context, Deadlines& deadlines, Handler& handler,
-                           SessionLimits limits)
+                           SessionLimits limits, ListenerRules rules)
     : context_(context),
       deadlines_(deadlines),
       handler_(handler),
       limits_(std::make_shared<const SessionLimits>(limits)),
+      rules_(rules),
       tasks_(context.get_executor()) {}
 
 // What a session throws ends that session alone: there was no memory for it, most likely.
 void SessionGroup::start(Arrival arrival) {
   net::post(context_, [this, arrival = std::move(arrival)]() mutable {
     try {
-      const SessionRules rules{limits_, tls_};
-      auto session = std::make_shared<Session>(std::move(arrival.socket), std::move(arrival.client),
-                                               deadlines_, handler_, rules, draining_);
+      SessionRules rules{limits_, tls_, rules_.count, rules_.proxy_protocol};
+      auto session = std::make_shared<Session>(std::move(arrival.socket), std::move(arrival.peer),
+                                               deadlines_, handler_, std::move(rules), state_);
+      if (arrival.refusal) session->turn_away(ConnectionLimit::all, std::move(*arrival.refusal));
       tasks_.spawn(run(std::move(arrival.slot), std::move(session)));
     } catch (const std::exception& failure) {
       give_up(failure.what());
@@ -79,7 +57,7 @@ void SessionGroup::start(Arrival arrival) {
   });
 }
 
-Task<void> SessionGroup::run(ConnectionSlot slot, std::shared_ptr<Session> session) {
+Task<void> SessionGroup::run(std::optional<ConnectionSlot> slot, std::shared_ptr<Session> session) {
   const auto place = sessions_.insert(sessions_.end(), session.get());
   try {
     co_await session->run();
@@ -88,7 +66,7 @@ Task<void> SessionGroup::run(ConnectionSlot slot, std::shared_ptr<Session> sessi
   }
   sessions_.erase(place);
   session.reset();
-  const ConnectionSlot free = std::move(slot);
+  slot.reset();
 }
 
 void SessionGroup::give_up(std::string_view why) noexcept {
@@ -103,12 +81,12 @@ void SessionGroup::set_limits(SessionLimits limits) {
 }
 
 void SessionGroup::drain() {
-  draining_ = true;
+  state_.draining = true;
   for (Session* const session : sessions_) session->stop_if_idle();
 }
 
 void SessionGroup::close_all() {
-  draining_ = true;
+  state_.draining = true;
   for (Session* const session : sessions_) session->stop();
 }
 
@@ -125,7 +103,18 @@ Expected<std::uint16_t, std::string> Listener::open(const std::string& host, std
     return Unexpected{"cannot listen on " + host + ":" + std::to_string(port) + ": " +
                       error.message()};
   }
-  return acceptor_.local_endpoint().port();
+  return as_tcp(acceptor_.local_endpoint()).port();
+}
+
+Expected<Done, std::string> Listener::open_socket(const std::string& path, unsigned mode) {
+  boost::system::error_code error;
+  acceptor_.open(net::generic::stream_protocol(AF_UNIX, 0), error);
+  if (error) return Unexpected{"cannot listen on unix:" + path + ": " + error.message()};
+  Expected<SocketFile, std::string> file =
+      SocketFile::listen(acceptor_.native_handle(), path, mode);
+  if (!file) return Unexpected{file.error()};
+  file_.emplace(std::move(*file));
+  return Done{};
 }
 
 Task<void> Listener::run() {
@@ -148,24 +137,24 @@ Task<void> Listener::run() {
 Task<void> Listener::accept_one() {
   SessionGroup& group = *groups_[next_];
   next_ = (next_ + 1) % groups_.size();
-  auto [error, socket] = co_await acceptor_.async_accept(group.context(), as_result);
+  auto [error, accepted] = co_await acceptor_.async_accept(group.context(), as_result);
   if (error == net::error::operation_aborted || !acceptor_.is_open()) co_return;
   if (error) throw boost::system::system_error(error);
-  boost::system::error_code gone;
-  const tcp::endpoint peer = socket.remote_endpoint(gone);
-  if (gone) co_return;
-  std::string address = counted_as(peer.address());
-  if (!count_.add(address)) {
-    socket.write_some(net::buffer(too_many), gone);
-    co_return;
+  Socket socket(std::move(accepted));
+  std::optional<std::string> peer = peer_of(socket);
+  if (!peer) co_return;
+  Arrival arrival{std::move(socket), std::move(*peer), ConnectionSlot::take(count_), std::nullopt};
+  if (!arrival.slot) {
+    std::optional<RefusalSlot> refusal = RefusalSlot::take(count_);
+    if (!refusal) co_return group.dropped(arrival.peer);
+    arrival.refusal.emplace(std::move(*refusal));
   }
-  Arrival arrival{std::move(socket), ConnectionSlot(count_, std::move(address)),
-                  peer.address().to_string()};
   group.start(std::move(arrival));
 }
 
 void Listener::close() {
   boost::system::error_code ignored;
+  file_.reset();  // first: a client that finds the file finds a listener
   acceptor_.close(ignored);
 }
 

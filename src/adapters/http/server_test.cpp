@@ -15,27 +15,47 @@ namespace {
 
 TEST(ConnectionCount, CountsInAllAndFromEachAddress) {
   ConnectionCount count(3, 2);
-  EXPECT_TRUE(count.add("a"));
-  EXPECT_TRUE(count.add("a"));
-  EXPECT_FALSE(count.add("a"));
-  EXPECT_TRUE(count.add("b"));
-  EXPECT_FALSE(count.add("c"));
+  std::vector<ConnectionSlot> all;
+  for (int i = 0; i < 3; ++i) all.push_back(ConnectionSlot::take(count).value());
+  EXPECT_FALSE(ConnectionSlot::take(count));
   EXPECT_EQ(count.all(), 3U);
-  count.remove("a");
-  EXPECT_TRUE(count.add("c"));
-  EXPECT_FALSE(count.add("a"));
-  count.remove("b");
-  EXPECT_TRUE(count.add("a"));
+  std::optional<AddressSlot> first = AddressSlot::take(count, "192.0.2.1");
+  const std::optional<AddressSlot> second = AddressSlot::take(count, "192.0.2.1");
+  EXPECT_TRUE(first && second);
+  EXPECT_FALSE(AddressSlot::take(count, "192.0.2.1"));
+  EXPECT_TRUE(AddressSlot::take(count, "192.0.2.2"));
+  EXPECT_TRUE(AddressSlot::take(count, "192.0.2.2")) << "the one before was given back";
+  first.reset();
+  EXPECT_TRUE(AddressSlot::take(count, "192.0.2.1"));
+  all.pop_back();
+  EXPECT_EQ(count.all(), 2U);
+  EXPECT_TRUE(ConnectionSlot::take(count));
+}
+
+TEST(ConnectionCount, ANewLimitHoldsForTheNextOnes) {
+  ConnectionCount count(1, 1);
+  const std::optional<ConnectionSlot> one = ConnectionSlot::take(count);
+  EXPECT_FALSE(ConnectionSlot::take(count));
+  count.limit(2, 1);
+  EXPECT_TRUE(ConnectionSlot::take(count));
+}
+
+TEST(ConnectionCount, AFewAtATimeAreToldThatTheyAreTooMany) {
+  ConnectionCount count(1, 1);
+  std::vector<RefusalSlot> told;
+  for (std::size_t i = 0; i < refusals_max; ++i) told.push_back(RefusalSlot::take(count).value());
+  EXPECT_FALSE(RefusalSlot::take(count));
+  told.pop_back();
+  EXPECT_TRUE(RefusalSlot::take(count));
 }
 
 TEST(ConnectionCount, TakesANetworkOfOneOwnerForOneAddress) {
-  const auto counted = [](const char* text) {
-    return counted_as(boost::asio::ip::make_address(text));
-  };
-  EXPECT_EQ(counted("192.0.2.7"), "192.0.2.7");
-  EXPECT_EQ(counted("::ffff:192.0.2.7"), "192.0.2.7");
-  EXPECT_EQ(counted("2001:db8:1:2:3:4:5:6"), counted("2001:db8:1:2:ffff::1"));
-  EXPECT_NE(counted("2001:db8:1:2::1"), counted("2001:db8:1:3::1"));
+  EXPECT_EQ(counted_as("192.0.2.7"), "192.0.2.7");
+  EXPECT_EQ(counted_as("::ffff:192.0.2.7"), "192.0.2.7");
+  EXPECT_EQ(counted_as("2001:db8:1:2:3:4:5:6"), counted_as("2001:db8:1:2:ffff::1"));
+  EXPECT_NE(counted_as("2001:db8:1:2::1"), counted_as("2001:db8:1:3::1"));
+  EXPECT_EQ(counted_as("fe80::1%eth0"), counted_as("fe80::2"));
+  EXPECT_EQ(counted_as(unix_peer), unix_peer);
 }
 
 class Failing final : public Handler {
@@ -46,7 +66,7 @@ class Failing final : public Handler {
     response.status = 204;
     co_await request.answer(response);
   }
-  Response refused(const Refusal& /*refusal*/) override { return {}; }
+  Response refused(const Refusal& /*refusal*/, std::string_view /*client*/) override { return {}; }
   void failed(std::string_view why) override { failures.emplace_back(why); }
 
   std::vector<std::string> failures;

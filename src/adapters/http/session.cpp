@@ -1,6 +1,10 @@
 #include "src/adapters/http/session.hpp"
 
+#include <algorithm>
+
+#include "src/adapters/http/client_address.hpp"
 #include "src/adapters/http/forwarding.hpp"
+#include "src/adapters/http/proxy_header.hpp"
 
 namespace pawl::http {
 namespace {
@@ -9,6 +13,7 @@ constexpr std::string_view continue_line = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr std::size_t discarded_bytes_max = std::size_t{64} << 10;
 constexpr std::size_t linger_bytes_max = std::size_t{256} << 10;
 constexpr Duration linger_time = std::chrono::seconds(2);
+constexpr Duration turned_away_within = std::chrono::seconds(2);
 constexpr char tls_handshake = 0x16;
 constexpr std::size_t body_bytes_per_timeout = std::size_t{64} << 10;
 constexpr std::size_t write_bytes_per_timeout = std::size_t{256} << 10;
@@ -130,34 +135,117 @@ Task<void> ClientRequest::answer_from(const Response& response, const Spool& bod
   stream_.expires_never();
 }
 
-Session::Session(Socket socket, std::string address, Deadlines& deadlines, Handler& handler,
-                 SessionRules rules, const bool& draining)
+Response Handler::over_limit(ConnectionLimit /*limit*/, std::string_view /*client*/,
+                             const RequestHead* /*head*/) {
+  Response response;
+  response.status = 503;
+  response.headers.push_back({"Retry-After", "1"});
+  return response;
+}
+
+Session::Session(Socket socket, std::string peer, Deadlines& deadlines, Handler& handler,
+                 SessionRules rules, const SessionState& state)
     : stream_(std::move(socket), deadlines),
       handler_(handler),
       rules_(std::move(rules)),
       limits_(*rules_.limits),
-      draining_(draining),
-      client_{std::move(address), std::nullopt} {}
+      state_(state),
+      client_{peer, peer, std::nullopt} {}
+
+void Session::turn_away(ConnectionLimit limit, RefusalSlot slot) {
+  over_ = limit;
+  refusal_.emplace(std::move(slot));
+}
 
 void Session::stop_if_idle() {
   if (idle_) stream_.close();
 }
 
+Duration Session::at_most(Duration usual) const {
+  return over_ ? std::min(usual, turned_away_within) : usual;
+}
+
 Task<void> Session::run() {
   // Not `if (!co_await serve_one()) break;`: GCC 12 makes an illegal instruction of that.
   bool goes_on = true;
-  if (rules_.tls) goes_on = co_await start_tls();
-  while (goes_on && !draining_) {
+  if (rules_.proxy_protocol) goes_on = co_await learn_address();
+  if (goes_on) goes_on = take_place();
+  if (goes_on && rules_.tls) goes_on = co_await start_tls();
+  while (goes_on && !state_.draining) {
     goes_on = co_await serve_one();
   }
   stream_.close();
 }
 
+// By the PROXY header. Where that names no client (UNKNOWN), the bytes that follow may be of any,
+// and what their headers say of an address is not the proxy's word.
+Task<bool> Session::learn_address() {
+  if (!is_trusted(client_.peer)) {
+    handler_.failed("it is not from one of trusted_proxies, and proxy_protocol is on, from " +
+                    client_.peer);
+    co_return false;
+  }
+  stream_.expires_at(stream_.now() + at_most(limits_.header_timeout));
+  for (;;) {
+    const auto header = read_proxy_header(stream_.arrived());
+    if (!header) {
+      handler_.failed(header.error() + ", from " + client_.peer);
+      co_return false;
+    }
+    if (*header) {
+      stream_.consume((*header)->bytes);
+      names_clients_ = (*header)->source.has_value();
+      if (names_clients_) client_.address = to_text(*(*header)->source);
+      co_return true;
+    }
+    const bool nothing = stream_.arrived().empty();
+    const Io io = co_await stream_.read_more();
+    if (io == Io::ok) continue;
+    // One that ends before its first byte has only tested whether the port is open.
+    if (io == Io::timed_out || !nothing) {
+      handler_.failed("no whole PROXY header came, from " + client_.peer);
+    }
+    co_return false;
+  }
+}
+
+// A trusted proxy's connection is of many clients: each of its requests is counted instead.
+bool Session::take_place() {
+  if (rules_.count == nullptr || over_ || is_trusted(client_.address)) return true;
+  std::optional<AddressSlot> place = AddressSlot::take(*rules_.count, client_.address);
+  if (place) {
+    place_.emplace(std::move(*place));
+    return true;
+  }
+  std::optional<RefusalSlot> refusal = RefusalSlot::take(*rules_.count);
+  if (!refusal) {
+    handler_.dropped(ConnectionLimit::address, client_.address);
+    return false;
+  }
+  turn_away(ConnectionLimit::address, std::move(*refusal));
+  return true;
+}
+
+RequestOrigin Session::origin_of(const RequestHead& head) const {
+  RequestOrigin origin;
+  origin.client = client_.address;
+  if (names_clients_) {
+    origin.client = client_address(head, client_.address, state_.trusted_proxies);
+  }
+  const bool believed = origin.client != client_.address;
+  // A Unix socket has no address to add to what a trusted proxy has said.
+  origin.hop = client_.address;
+  if (client_.address == unix_peer) origin.hop = believed ? "" : "unknown";
+  return origin;
+}
+
 Task<bool> Session::start_tls() {
-  stream_.expires_at(stream_.now() + limits_.header_timeout);
-  const Io io = co_await stream_.read_more();
-  if (io == Io::timed_out) handler_.failed("no TLS hello came in time, from " + client_.address);
-  if (io != Io::ok) co_return false;
+  stream_.expires_at(stream_.now() + at_most(limits_.header_timeout));
+  if (stream_.arrived().empty()) {
+    const Io io = co_await stream_.read_more();
+    if (io == Io::timed_out) handler_.failed("no TLS hello came in time, from " + client_.address);
+    if (io != Io::ok) co_return false;
+  }
   if (stream_.arrived().front() != tls_handshake) {
     Refusal plain;
     plain.detail = "This port speaks TLS: use https://.";
@@ -178,9 +266,14 @@ Task<bool> Session::start_tls() {
 Task<bool> Session::serve_one() {
   idle_ = true;
   stream_.release_room();
-  stream_.expires_at(stream_.now() + limits_.idle_timeout);
+  stream_.expires_at(stream_.now() + at_most(limits_.idle_timeout));
   if (stream_.arrived().empty()) {
     const Io io = co_await stream_.read_more();
+    if (over_ && io == Io::timed_out) {
+      stream_.revive();
+      Response response = handler_.over_limit(*over_, client_.address, nullptr);
+      co_await refuse_with(std::move(response));
+    }
     if (io != Io::ok) co_return false;  // gone, or silent for too long: nobody to tell
   }
   idle_ = false;
@@ -188,7 +281,7 @@ Task<bool> Session::serve_one() {
     handler_.failed("a TLS hello came to a port that speaks plain HTTP, from " + client_.address);
     co_return false;
   }
-  stream_.expires_at(stream_.now() + limits_.header_timeout);
+  stream_.expires_at(stream_.now() + at_most(limits_.header_timeout));
   std::string bytes;
   Charge memory(limits_.memory);
   const std::optional<HeadTrouble> trouble =
@@ -215,14 +308,40 @@ Task<bool> Session::serve_one() {
   }
   // What follows takes as long as it takes: reading and writing have deadlines of their own.
   stream_.expires_never();
-  ClientRequest request(stream_, limits_, std::move(*head), client_, draining_);
-  co_await handler_.handle(request);
+  const RequestOrigin origin = origin_of(*head);
+  ClientRequest request(stream_, limits_, std::move(*head), client_, origin, state_.draining);
+  co_await answer(request);
   if (!request.failed() && !request.may_go_on()) co_await linger();
   co_return request.may_go_on();
 }
 
+Task<void> Session::answer(ClientRequest& request) {
+  std::optional<AddressSlot> place;
+  std::optional<ConnectionLimit> over = over_;
+  if (!over && !place_ && rules_.count != nullptr) {
+    std::optional<AddressSlot> found = AddressSlot::take(*rules_.count, request.client);
+    if (found) {
+      place.emplace(std::move(*found));
+    } else {
+      over = ConnectionLimit::address;
+    }
+  }
+  if (!over) co_return co_await handler_.handle(request);
+  if (over_) {
+    request.close_after();
+  } else {
+    co_await request.discard_body();
+  }
+  const Response response = handler_.over_limit(*over, request.client, &request.head);
+  co_await request.answer(response);
+}
+
 Task<void> Session::refuse(const Refusal& refusal) {
-  const Response response = handler_.refused(refusal);
+  Response response = handler_.refused(refusal, client_.address);
+  co_await refuse_with(std::move(response));
+}
+
+Task<void> Session::refuse_with(Response response) {
   AnswerOptions options;
   options.keep_alive = false;
   std::string bytes;

@@ -4,10 +4,12 @@
 #include <string>
 
 #include "src/adapters/http/body.hpp"
+#include "src/adapters/http/connection_count.hpp"
 #include "src/adapters/http/exchange.hpp"
 #include "src/adapters/http/server_tls.hpp"
 #include "src/adapters/http/spool.hpp"
 #include "src/adapters/http/stream.hpp"
+#include "src/core/network.hpp"
 
 namespace pawl::http {
 
@@ -23,22 +25,39 @@ struct SessionLimits {
 // What holds for one connection from its beginning to its end.
 struct SessionRules {
   std::shared_ptr<const SessionLimits> limits;
-  std::shared_ptr<ServerTls> tls;  // null: none
+  std::shared_ptr<ServerTls> tls;    // null: none
+  ConnectionCount* count = nullptr;  // by address; null: it is not counted
+  bool proxy_protocol = false;       // it begins with a PROXY header
+};
+
+// What may change while it lives.
+struct SessionState {
+  bool draining = false;
+  Networks trusted_proxies;
 };
 
 // Whose connection it is.
 struct ClientIdentity {
-  std::string address;
+  std::string peer;                              // the address that it comes from
+  std::string address;                           // the same, or what a PROXY header says
   std::optional<ClientCertificate> certificate;  // verified
+};
+
+// Whose request it is, where a trusted proxy may have passed it on.
+struct RequestOrigin {
+  std::string client;  // the client's address; see client_address
+  std::string hop;     // what is added to X-Forwarded-For: see ForwardOptions::client
 };
 
 // One request of a client, while it is being answered.
 class ClientRequest {
  public:
   ClientRequest(Stream& stream, const SessionLimits& limits, RequestHead parsed,
-                const ClientIdentity& sender, const bool& draining)
+                const ClientIdentity& sender, const RequestOrigin& origin, const bool& draining)
       : head(std::move(parsed)),
-        client(sender.address),
+        client(origin.client),
+        hop(origin.hop),
+        peer(sender.peer),
         certificate(sender.certificate),
         stream_(stream),
         limits_(limits),
@@ -47,6 +66,8 @@ class ClientRequest {
 
   const RequestHead head;
   const std::string_view client;  // its address
+  const std::string_view hop;     // for X-Forwarded-For
+  const std::string_view peer;    // what the connection is from: the one address that is no word
   const std::optional<ClientCertificate>& certificate;
 
   // The body, asked for with 100 Continue if the client waits for that. A refusal closes the
@@ -98,16 +119,25 @@ class Handler {
   virtual ~Handler() = default;
   virtual Task<void> handle(ClientRequest& request) = 0;
   // A message that is no request: what the client is told before the connection is closed.
-  virtual Response refused(const Refusal& refusal) = 0;
+  virtual Response refused(const Refusal& refusal, std::string_view client) = 0;
+  // What a client is told whose connection, or request through a proxy, is one too many. `head`:
+  // of its request; null: it has sent none.
+  virtual Response over_limit(ConnectionLimit limit, std::string_view client,
+                              const RequestHead* head);
+  // The same, where it was closed without an answer. From any thread.
+  virtual void dropped(ConnectionLimit /*limit*/, std::string_view /*client*/) {}
   // A session ended by an exception; its client was told nothing more.
   virtual void failed(std::string_view /*why*/) {}
 };
 
-// The loop of one connection. `draining` is looked at between requests.
+// The loop of one connection. `state` is looked at between requests.
 class Session {
  public:
-  Session(Socket socket, std::string address, Deadlines& deadlines, Handler& handler,
-          SessionRules rules, const bool& draining);
+  Session(Socket socket, std::string peer, Deadlines& deadlines, Handler& handler,
+          SessionRules rules, const SessionState& state);
+
+  // It is one too many: its first request is answered with that, within a short time.
+  void turn_away(ConnectionLimit limit, RefusalSlot slot);
 
   Task<void> run();
   // Ends it if it waits for its next request.
@@ -117,17 +147,31 @@ class Session {
 
  private:
   // False: the connection is over, and its client was told why if it could be.
+  Task<bool> learn_address();
+  bool take_place();
   Task<bool> start_tls();
   Task<bool> serve_one();
+  Task<void> answer(ClientRequest& request);
   Task<void> refuse(const Refusal& refusal);
+  Task<void> refuse_with(Response response);
   Task<void> linger();
+  [[nodiscard]] RequestOrigin origin_of(const RequestHead& head) const;
+  [[nodiscard]] bool is_trusted(std::string_view address) const {
+    return contains(state_.trusted_proxies, address);
+  }
+  // Of a connection that is turned away: not for long.
+  [[nodiscard]] Duration at_most(Duration usual) const;
 
   Stream stream_;
   Handler& handler_;
   const SessionRules rules_;
   const SessionLimits& limits_;
-  const bool& draining_;
+  const SessionState& state_;
   ClientIdentity client_;
+  std::optional<AddressSlot> place_;  // none: it is a trusted proxy's, and its requests have each
+  std::optional<ConnectionLimit> over_;
+  std::optional<RefusalSlot> refusal_;
+  bool names_clients_ = true;  // false: behind its PROXY header may be any client
   bool idle_ = false;
 };
 

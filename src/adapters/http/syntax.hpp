@@ -48,6 +48,12 @@ constexpr std::optional<std::uint64_t> read_decimal(std::string_view text) {
   return number;
 }
 
+// "0" to "65535", with leading zeros up to five digits.
+constexpr bool is_port_number(std::string_view text) {
+  const std::optional<std::uint64_t> port = read_decimal(text);
+  return port && *port <= 65'535 && text.size() <= 5;
+}
+
 // The members of a comma-separated list, trimmed, empty ones included.
 inline std::vector<std::string_view> list_members(std::string_view value) {
   std::vector<std::string_view> members;

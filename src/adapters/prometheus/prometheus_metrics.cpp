@@ -99,6 +99,10 @@ void PrometheusMetrics::observed(std::string_view route, std::string_view would)
 
 void PrometheusMetrics::observation_dropped() { observations_dropped_->Increment(); }
 
+void PrometheusMetrics::connection_refused(std::string_view limit) {
+  connections_refused_->Add({{"limit", std::string(limit)}}).Increment();
+}
+
 void PrometheusMetrics::refused(std::string_view problem) {
   refused_->Add({{"problem", std::string(problem)}}).Increment();
 }

@@ -64,6 +64,7 @@ class PrometheusMetrics final : public Metrics,
   void observed(std::string_view route, std::string_view would) override;
   void observation_dropped() override;
   void refused(std::string_view problem) override;
+  void connection_refused(std::string_view limit) override;
   void reconciled(std::string_view result) override;
   void disproved_too_late() override;
   void webhook(std::string_view result) override;
@@ -133,6 +134,7 @@ class PrometheusMetrics final : public Metrics,
   CounterFamily* observed_ = nullptr;
   prometheus::Counter* observations_dropped_ = nullptr;
   CounterFamily* refused_ = nullptr;
+  CounterFamily* connections_refused_ = nullptr;
   CounterFamily* webhooks_ = nullptr;
   CounterFamily* duplicates_ = nullptr;
   CounterFamily* outbox_ = nullptr;

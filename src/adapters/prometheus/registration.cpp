@@ -157,6 +157,10 @@ void PrometheusMetrics::register_requests() {
            .Add({});
   refused_ = &counters("pawl_refused_total", "Requests refused by Pawl, by problem");
   refused_->Add({{"problem", "overloaded"}});  // an alert is about it
+  connections_refused_ =
+      &counters("pawl_connections_refused_total",
+                "Connections, and requests through trusted proxies, over a limit of connections");
+  for (const char* limit : {"all", "address"}) connections_refused_->Add({{"limit", limit}});
   webhooks_ = &counters("pawl_webhooks_total", "Webhook events, by result");
   for (const char* result :
        {"kept", "duplicate", "ignored", "bad_signature", "unreadable", "unavailable", "foreign"}) {
