@@ -41,7 +41,7 @@ std::string place_of_event(const WebhookEvent& event) {
 
 Task<StoreResult<bool>> SealedReconciliationStore::keep_event(WebhookEvent event) {
   if (keys_->on()) {
-    const StoreResult<SharedKey> key = co_await keys_->to_seal(sealed_under(event));
+    const StoreResult<SharedKey> key = co_await keys_->to_seal_now(sealed_under(event));
     if (!key) co_return Unexpected{key.error()};
     const std::string clear = encode_message({{}, event.response.headers, event.response.body});
     event.response.headers = {{"Content-Type", std::string(sealed_type)}};
