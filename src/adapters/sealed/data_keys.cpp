@@ -107,11 +107,9 @@ Task<StoreResult<SealingKey>> DataKeys::to_seal(Scope scope) {
   co_return co_await sealing(std::move(scope), std::move(found));
 }
 
-Task<StoreResult<SharedKey>> DataKeys::to_seal_now(Scope scope) {
+Task<StoreResult<SealingKey>> DataKeys::to_seal_now(Scope scope) {
   StoreResult<SharedKnown> found = co_await read(scope);
-  const StoreResult<SealingKey> key = co_await sealing(std::move(scope), std::move(found));
-  if (!key) co_return Unexpected{key.error()};
-  co_return key->key;
+  co_return co_await sealing(std::move(scope), std::move(found));
 }
 
 SharedKey DataKeys::at_hand(const Scope& scope) const {

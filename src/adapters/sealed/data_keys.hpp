@@ -42,7 +42,7 @@ class DataKeys {
   // key of the ring unwraps it.
   Task<StoreResult<SealingKey>> to_seal(Scope scope);
   // The same as the store has it now: for a write that does not say at which epoch it was made.
-  Task<StoreResult<SharedKey>> to_seal_now(Scope scope);
+  Task<StoreResult<SealingKey>> to_seal_now(Scope scope);
   // The same, if it is at hand: for callers that cannot wait. Null: it is not.
   [[nodiscard]] SharedKey at_hand(const Scope& scope) const;
 

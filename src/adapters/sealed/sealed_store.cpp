@@ -164,7 +164,11 @@ Task<StoreResult<Written>> SealedStore::finished(Sent sent, Written written) {
 Task<StoreResult<Written>> SealedStore::confirmed(Sent& sent, Written written) {
   for (int round = 0; round < confirmations_max; ++round) {
     if (!sent.must_be_confirmed(written)) co_return std::move(written);
-    const StoreResult<SealingKey> now = co_await keys_->to_seal(sent.row.scope);
+    StoreResult<SealingKey> now = co_await keys_->to_seal(sent.row.scope);
+    // One that another thread has read, and perhaps before that epoch, proves nothing.
+    if (now && now->epoch != written.purge_epoch) {
+      now = co_await keys_->to_seal_now(sent.row.scope);
+    }
     if (!now) break;
     if (now->key->generation == sent.key->key->generation) co_return std::move(written);
     Replacement change{sent.row, guard_of(*written.current), std::nullopt};
@@ -261,12 +265,12 @@ Task<StoreResult<std::vector<Record>>> SealedStore::pending(PassQuery query) {
 
 Task<StoreResult<Done>> SealedStore::keep_evidence(LateEvidence evidence) {
   if (!evidence.response || !keys_->on()) co_return co_await store_->keep_evidence(evidence);
-  const StoreResult<SharedKey> key = co_await keys_->to_seal_now(evidence.scope);
+  const StoreResult<SealingKey> key = co_await keys_->to_seal_now(evidence.scope);
   if (!key && key.error() != StoreError::unreadable) co_return Unexpected{key.error()};
   if (key) {
     const std::string place =
         place_of_answer("evidence", evidence.scope, evidence.key, evidence.fence);
-    evidence.response = sealed_answer(**key, place, *evidence.response);
+    evidence.response = sealed_answer(*key->key, place, *evidence.response);
   } else {
     evidence.response->headers.clear();
     evidence.response->body.reset();
