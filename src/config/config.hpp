@@ -29,6 +29,8 @@ enum class KeyScope { caller, caller_route };
 enum class CallerFrom { single, api_key, jwt, header, mtls, subrequest };
 enum class CertificateName { subject, uri, dns, email };
 enum class LogFormat { human, json };
+// Each with all before it.
+enum class LogLevel { error, warning, info, debug };
 enum class UntilClose { verify, accept };
 
 // "127.0.0.1:8080", "[::1]:8080". Port 0: any free one. Or "unix:/run/pawl.sock".
@@ -236,6 +238,7 @@ struct Config {
   std::size_t memory_budget = 0;                     // bytes; 0: a share of what the machine has
   bool allow_lossy_store = false;
   LogFormat log = LogFormat::human;
+  LogLevel log_level = LogLevel::info;
   ListenerTls tls;
   UpstreamTls upstream_tls;
   Admin admin;
@@ -288,6 +291,14 @@ struct Names<config::UntilClose> {
   static constexpr NameTable<config::UntilClose, 2> table{
       {{config::UntilClose::verify, "verify"}, {config::UntilClose::accept, "accept"}}};
 };
+template <>
+struct Names<config::LogLevel> {
+  static constexpr NameTable<config::LogLevel, 4> table{{{config::LogLevel::error, "error"},
+                                                         {config::LogLevel::warning, "warning"},
+                                                         {config::LogLevel::info, "info"},
+                                                         {config::LogLevel::debug, "debug"}}};
+};
+
 template <>
 struct Names<config::LogFormat> {
   static constexpr NameTable<config::LogFormat, 2> table{

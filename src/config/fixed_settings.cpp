@@ -78,11 +78,12 @@ std::vector<std::string> changed_fixed_settings(const Config& running, const Con
     names.emplace_back("[[fingerprint_secret]]");
   }
   if (in_full(running.encryption) != in_full(next.encryption)) names.emplace_back("[encryption]");
-  if (in_full(running.destinations) != in_full(next.destinations)) {
-    names.emplace_back("[[destination]]");
-  }
-  if (in_full(running.sources) != in_full(next.sources)) names.emplace_back("[[source]]");
   return names;
+}
+
+bool outbound_settings_differ(const Config& running, const Config& next) {
+  return in_full(running.destinations) != in_full(next.destinations) ||
+         in_full(running.sources) != in_full(next.sources);
 }
 
 }  // namespace pawl::config

@@ -30,6 +30,9 @@ TEST(FixedSettings, WhatRequestsAreServedByMayChange) {
   next.hosts = {"api.example"};
   next.trusted_proxies = {"10.0.0.0/8"};
   next.log = LogFormat::json;
+  next.log_level = LogLevel::error;
+  next.destinations.emplace_back();
+  next.sources.emplace_back();
   next.admin.token = "another";
   next.drain_timeout = std::chrono::seconds(1);
   EXPECT_THAT(changed_fixed_settings(Config{}, next), IsEmpty());
@@ -38,15 +41,23 @@ TEST(FixedSettings, WhatRequestsAreServedByMayChange) {
 TEST(FixedSettings, ASecretThatStandsInAFileCountsWithItsSetting) {
   Config running;
   running.destinations.emplace_back().secret = "one";
+  running.encryption.keys.keys = {{"2026", std::string(32, 'k')}};
   running.fingerprint_secrets = {{"a", "one"}};
   running.sources.emplace_back().sent_headers = {{"Authorization", "one"}};
   Config next = running;
   EXPECT_THAT(changed_fixed_settings(running, next), IsEmpty());
-  next.destinations.front().secret = "two";
+  EXPECT_FALSE(outbound_settings_differ(running, next));
   next.fingerprint_secrets.front().bytes = "two";
-  next.sources.front().sent_headers.front().value = "two";
+  next.encryption.keys.keys.front().bytes = std::string(32, 'l');
   EXPECT_THAT(changed_fixed_settings(running, next),
-              ElementsAre("[[fingerprint_secret]]", "[[destination]]", "[[source]]"));
+              ElementsAre("[[fingerprint_secret]]", "[encryption]"));
+  EXPECT_FALSE(outbound_settings_differ(running, next));
+  Config destination = running;
+  destination.destinations.front().secret = "two";
+  EXPECT_TRUE(outbound_settings_differ(running, destination));
+  Config source = running;
+  source.sources.front().sent_headers.front().value = "two";
+  EXPECT_TRUE(outbound_settings_differ(running, source));
 }
 
 }  // namespace

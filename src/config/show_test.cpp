@@ -34,6 +34,7 @@ replay_cache = "1GiB"
 memory_budget = "512MiB"
 connections_per_address = 7
 log = "json"
+log_level = "warning"
 
 [admin]
 listen = "[::1]:9"

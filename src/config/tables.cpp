@@ -156,6 +156,7 @@ const Settings<Config>& top_settings() {
                [](auto& config) -> auto& { return config.limits.connections_per_address; },
                {1, million}),
       choice<C>("log", &C::log),
+      choice<C>("log_level", &C::log_level),
   };
   return settings;
 }

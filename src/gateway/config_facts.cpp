@@ -4,6 +4,9 @@
 #include <chrono>
 #include <thread>
 
+#include "src/config/fixed_settings.hpp"
+#include "src/gateway/http_ledger.hpp"
+
 namespace pawl::gateway {
 namespace {
 
@@ -23,13 +26,6 @@ bool has_rates(const config::Config& config) {
          std::ranges::any_of(config.routes, rates, &config::Route::policy);
 }
 
-bool duplicates_wait(const config::Config& config) {
-  return config.policy.in_flight == WhenInFlight::wait ||
-         std::ranges::any_of(config.routes, [](const config::Route& route) {
-           return route.policy.in_flight == WhenInFlight::wait;
-         });
-}
-
 std::vector<std::string> observed_routes(const config::Config& config) {
   std::vector<std::string> names;
   if (is_observed(config.policy)) names.emplace_back("default");
@@ -37,6 +33,15 @@ std::vector<std::string> observed_routes(const config::Config& config) {
     if (is_observed(route.policy)) names.push_back(route.name);
   }
   return names;
+}
+
+bool outbound_differs(const config::Config& running, const config::Config& next) {
+  const auto same_routes = [](const workers::LedgerSettings& one,
+                              const workers::LedgerSettings& other) {
+    return one.routes == other.routes;
+  };
+  return config::outbound_settings_differ(running, next) ||
+         !std::ranges::equal(ledgers_of(running), ledgers_of(next), same_routes);
 }
 
 std::vector<std::string> route_names(const config::Config& config) {

@@ -12,11 +12,11 @@ namespace pawl::gateway {
 // Is there a limit of which every node grants its share?
 bool has_rates(const config::Config& config);
 
-// Does a duplicate wait for the request under way on any route?
-bool duplicates_wait(const config::Config& config);
-
 // The names of all routes that are only watched.
 std::vector<std::string> observed_routes(const config::Config& config);
+
+// Are messages sent, sources asked or ledgers compared otherwise by the next one?
+bool outbound_differs(const config::Config& running, const config::Config& next);
 
 std::vector<std::string> route_names(const config::Config& config);
 

@@ -78,8 +78,12 @@ Task<SourceReply> HttpSource::ask(SourceQuestion question, BootTime deadline) {
 }
 
 HttpSources::HttpSources(const NodeServices& shared, http::Deadlines& deadlines)
-    : shared_(shared), made_of_(shared.in_force.now()) {
-  for (const config::Source& source : made_of_->config.sources) {
+    : shared_(shared), deadlines_(deadlines), current_(read(shared.in_force.now())) {}
+
+std::shared_ptr<HttpSources::Reading> HttpSources::read(SharedConfig served) const {
+  auto reading = std::make_shared<Reading>();
+  reading->made_of = std::move(served);
+  for (const config::Source& source : reading->made_of->config.sources) {
     workers::SourceSettings settings;
     settings.name = source.name;
     // A provider that was sent the other key has never seen this one. No name has a blank in it.
@@ -87,13 +91,20 @@ HttpSources::HttpSources(const NodeServices& shared, http::Deadlines& deadlines)
         source.name + (config::asks_by_derived_key(source) ? " by derived key" : "");
     settings.timeout = source.timeout;
     settings.patience = source.patience;
-    if (!source.url.empty()) settings.source = &sources_.emplace_back(source, deadlines);
-    settings_[source.name] = settings;
+    if (!source.url.empty()) settings.source = &reading->sources.emplace_back(source, deadlines_);
+    reading->settings[source.name] = settings;
   }
+  return reading;
 }
 
-const workers::SourceSettings* HttpSources::source_of(const Record& record) const {
-  const SharedConfig served = shared_.in_force.now();
+const std::shared_ptr<HttpSources::Reading>& HttpSources::current() const {
+  SharedConfig served = shared_.in_force.now();
+  if (served != current_->made_of) current_ = read(std::move(served));
+  return current_;
+}
+
+workers::SharedSource HttpSources::source_of(const Record& record) const {
+  const SharedConfig served = current()->made_of;
   const config::Route& fallback = served->routes.fallback();
   const config::RoutePolicy& policy = policy_in(*served, record);
   const bool ours = &policy != &fallback.policy || record.route == fallback.name;
@@ -101,13 +112,15 @@ const workers::SourceSettings* HttpSources::source_of(const Record& record) cons
   return named(policy.reconcile);
 }
 
-const workers::SourceSettings* HttpSources::named(const std::string& name) const {
-  const auto found = settings_.find(name);
-  return found == settings_.end() ? nullptr : &found->second;
+workers::SharedSource HttpSources::named(const std::string& name) const {
+  const std::shared_ptr<Reading>& reading = current();
+  const auto found = reading->settings.find(name);
+  if (found == reading->settings.end()) return nullptr;
+  return {reading, &found->second};
 }
 
 bool HttpSources::speaks_for(const std::string& name, const Scope& scope) const {
-  const auto& sources = made_of_->config.sources;
+  const auto& sources = current()->made_of->config.sources;
   const auto source = std::ranges::find(sources, name, &config::Source::name);
   return source != sources.end() && config::speaks_for(*source, scope.text);
 }
@@ -119,7 +132,7 @@ SettleOptions HttpSources::settle_options(const Record& record) const {
 }
 
 void HttpSources::prune() {
-  for (HttpSource& source : sources_) source.prune();
+  for (HttpSource& source : current()->sources) source.prune();
 }
 
 }  // namespace pawl::gateway

@@ -3,6 +3,7 @@
 
 #include <list>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "src/adapters/http/upstream_call.hpp"
@@ -27,25 +28,34 @@ class HttpSource final : public Source {
   http::UpstreamPool pool_;
 };
 
-// Of one thread: that of `deadlines`.
+// Of one thread: that of `deadlines`. They are those of the configuration in force; one that is
+// being asked stays until it has answered.
 class HttpSources final : public workers::SourceDirectory {
  public:
   HttpSources(const NodeServices& shared, http::Deadlines& deadlines);
 
-  [[nodiscard]] const workers::SourceSettings* source_of(const Record& record) const override;
+  [[nodiscard]] workers::SharedSource source_of(const Record& record) const override;
   [[nodiscard]] bool speaks_for(const std::string& source, const Scope& scope) const override;
   [[nodiscard]] SettleOptions settle_options(const Record& record) const override;
 
   // Null: there is none of that name.
-  [[nodiscard]] const workers::SourceSettings* named(const std::string& name) const;
+  [[nodiscard]] workers::SharedSource named(const std::string& name) const;
   // Lets go of connections that have been idle for long.
   void prune();
 
  private:
+  // Those of one reading of the configuration.
+  struct Reading {
+    SharedConfig made_of;
+    std::list<HttpSource> sources;
+    std::map<std::string, workers::SourceSettings> settings;  // by name
+  };
+  [[nodiscard]] std::shared_ptr<Reading> read(SharedConfig served) const;
+  [[nodiscard]] const std::shared_ptr<Reading>& current() const;
+
   const NodeServices& shared_;
-  const SharedConfig made_of_;  // [[source]] does not change while the node runs
-  std::list<HttpSource> sources_;
-  std::map<std::string, workers::SourceSettings> settings_;  // by name
+  http::Deadlines& deadlines_;
+  mutable std::shared_ptr<Reading> current_;
 };
 
 }  // namespace pawl::gateway

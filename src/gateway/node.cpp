@@ -6,7 +6,6 @@
 #include "src/config/serving.hpp"
 #include "src/engine/orphans.hpp"
 #include "src/gateway/config_facts.hpp"
-#include "src/gateway/http_ledger.hpp"
 #include "src/node/run_here.hpp"
 
 namespace pawl::gateway {
@@ -53,6 +52,7 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
                 !observed_routes(config).empty()),
       count_(config.limits.connections, config.limits.connections_per_address),
       admin_count_(256, 256) {
+  log_.set_level(config.log_level);
   shared_.orphans = std::make_shared<Orphans>();
   for (std::size_t i = 0; i < thread_count(config); ++i) {
     NodeThread::Ports ports{*store_.store, *store_.cases, metrics_, count_, nullptr, {}};
@@ -68,14 +68,8 @@ Node::Node(const config::Config& config, OpenStore store, Role role)
   }
   shared_.accepted = [&async = threads_.front()->async] { async.wake(); };
   NodeThread& first = *threads_.front();
-  open_outbox();
-  const auto open_workspace = [] { return open_ledger_workspace({}); };
-  const auto open_pages = [&config, &first](const std::string& source) {
-    return std::make_unique<HttpLedger>(*source_named(config, source), first.loop.deadlines);
-  };
-  first.ledger = std::make_unique<workers::LedgerJob>(
-      ledgers_of(config), workers::LedgerJobPorts{*store_.ledger, first.loop.sleepers, metrics_,
-                                                  log_, open_workspace, open_pages});
+  first.outbound = open_outbound();
+  outbound_.push_back(first.outbound);
   listen();
   AdminSources sources;
   sources.not_ready = [this] { return not_ready(); };
@@ -97,57 +91,30 @@ Node::~Node() {
   store_ = OpenStore{};
 }
 
-// One connection for all that other nodes may say, where there is anything to hear or to say.
+// On the session that the store has anyway. Whatever the configuration: a reload may bring the
+// first duplicate that waits, or the first destination.
 void Node::listen() {
   if (!store_.listen) return;
-  const bool waits = role_ == Role::serve && duplicates_wait(config_);
-  workers::OutboxWorker* const outbox =
-      config_.destinations.empty() ? nullptr : threads_.front()->outbox.get();
-  std::vector<std::string> channels;
-  if (waits) channels.emplace_back(settled_channel);
-  if (outbox != nullptr) channels.emplace_back(outbox_channel);
-  if (channels.empty()) return;
-  const auto heard = [this, outbox](std::string_view channel, std::string_view word) {
+  std::vector<std::string> channels{outbox_channel};
+  if (role_ == Role::serve) channels.emplace_back(settled_channel);
+  NodeThread& first = *threads_.front();
+  const auto heard = [this, &first](std::string_view channel, std::string_view word) {
     if (channel == settled_channel && shared_.notices.heard(word)) metrics_.hinted();
-    if (channel == outbox_channel) outbox->wake();
+    if (channel != outbox_channel) return;
+    net::post(first.loop.context, [&first] { first.outbound->wake(); });
   };
   notifications_ = store_.listen(std::move(channels), heard);
-  if (!notifications_ || !waits) return;
+  if (!notifications_) return;
   shared_.notices.say = [this](std::string name) {
     notifications_->say(settled_channel, std::move(name));
   };
 }
 
 // A worker polls the outbox even where it has nowhere to send to: what waits must be seen.
-void Node::open_outbox() {
-  if (role_ == Role::serve && config_.destinations.empty()) return;
+std::shared_ptr<OutboundWork> Node::open_outbound() {
   NodeThread& first = *threads_.front();
-  for (const config::Destination& destination : config_.destinations) {
-    metrics_.will_deliver(destination.name);
-  }
-  const workers::OutboxPorts ports{*store_.outbox,      first.loop.clock, first.loop.entropy,
-                                   first.loop.sleepers, metrics_,         log_};
-  first.destinations =
-      std::make_unique<HttpDestinations>(config_.destinations, first.loop.deadlines);
-  first.outbox = std::make_unique<workers::OutboxWorker>(ports, first.destinations->settings(),
-                                                         first.executor());
-  std::vector<workers::AskedDestination> asked;
-  for (const config::Destination& each : config_.destinations) {
-    const workers::SourceSettings* const source = first.sources.named(each.reconcile);
-    if (source != nullptr) asked.push_back({each.name, each.rules, source});
-  }
-  workers::OutboxReconcilerPorts asking{*store_.outbox,
-                                        *store_.cases,
-                                        first.sources,
-                                        first.loop.clock,
-                                        first.loop.entropy,
-                                        first.loop.sleepers,
-                                        metrics_,
-                                        metrics_,
-                                        log_,
-                                        [&outbox = *first.outbox] { outbox.wake(); }};
-  first.inquiries = std::make_unique<workers::OutboxReconciler>(std::move(asking), std::move(asked),
-                                                                first.executor());
+  const OutboundWork::Ports ports{store_, first.loop, first.sources, metrics_, log_};
+  return std::make_shared<OutboundWork>(shared_.in_force.now(), ports, role_ == Role::work);
 }
 
 Expected<Done, std::string> Node::open() {

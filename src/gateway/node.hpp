@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -66,7 +67,10 @@ class Node {
   void start();
   bool drain();
   void close_admin();
-  void open_outbox();
+  // By the configuration in force. Before the first thread of the loops runs, or on it.
+  std::shared_ptr<OutboundWork> open_outbound();
+  // The same in place of the one before, which ends with what it has under way.
+  void replace_outbound();
   void listen();
   // Requests and outcomes that are not recorded yet.
   [[nodiscard]] std::size_t under_way() const;
@@ -85,6 +89,7 @@ class Node {
   http::ConnectionCount count_;
   http::ConnectionCount admin_count_;
   std::vector<std::unique_ptr<NodeThread>> threads_;
+  std::list<std::shared_ptr<OutboundWork>> outbound_;  // the last one works, the others end
   std::optional<Admin> admin_;
   std::optional<http::SessionGroup> admin_sessions_;
   std::optional<http::Listener> listener_;

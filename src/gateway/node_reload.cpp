@@ -3,6 +3,8 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <future>
+
 #include "src/config/fixed_settings.hpp"
 #include "src/config/serving.hpp"
 #include "src/gateway/config_facts.hpp"
@@ -101,6 +103,9 @@ Expected<Done, std::string> Node::try_to_reload() {
     log_.say("warning", to_text(warning));
   }
   const std::string routes = std::to_string(next.routes.size());
+  for (const config::Route& route : next.routes) {
+    log_.say("debug", "in force from now on", {{"route", route.name}});
+  }
   put_in_force(std::move(next));
   show_certificates(*certificates);
   log_.say("info", "the configuration was reloaded", {{"routes", routes}});
@@ -108,12 +113,14 @@ Expected<Done, std::string> Node::try_to_reload() {
 }
 
 void Node::put_in_force(config::Config next) {
+  const bool outbound_changes = outbound_differs(shared_.in_force.now()->config, next);
   metrics_.will_serve(route_names(next));
   for (const std::string& route : observed_routes(next)) {
     metrics_.will_observe(route, observe::all_words());
   }
   recorder_.set_watching(!observed_routes(next).empty());
   log_.set_format(next.log);
+  log_.set_level(next.log_level);
   count_.limit(next.limits.connections, next.limits.connections_per_address);
   for (const auto& thread : threads_) {
     // Before the first lease by the new rules: it may be shorter than all before.
@@ -122,6 +129,23 @@ void Node::put_in_force(config::Config next) {
     thread->set_trusted_proxies(next.trusted_proxies);
   }
   shared_.in_force.replace(std::make_shared<const ServedConfig>(std::move(next), log_));
+  if (outbound_changes) replace_outbound();
+}
+
+void Node::replace_outbound() {
+  NodeThread& first = *threads_.front();
+  // On its own thread, which runs: connections and sources belong to it.
+  std::packaged_task<void()> replace([this, &first] {
+    first.outbound = open_outbound();
+    outbound_.back()->stop();
+    outbound_.push_back(first.outbound);
+    outbound_.back()->start();
+    // The last one that knows it lets go of its connections here, too.
+    outbound_.remove_if([&](const auto& work) { return work != first.outbound && work->ended(); });
+  });
+  std::future<void> replaced = replace.get_future();
+  net::post(first.loop.context, [&replace] { replace(); });
+  replaced.get();
 }
 
 // An operator's order comes on another thread than the one that reloads: one reload at a time.

@@ -25,18 +25,14 @@ void Node::start() {
   for (const auto& thread : threads_) thread->keep_leases(renewal);
   first.keep_order(config_.sweep_interval);
   working_.push_back(loop.spawn(first.async.run()));
-  if (first.outbox) {
-    working_.push_back(loop.spawn(first.outbox->run()));
-    working_.push_back(loop.spawn(first.inquiries->run()));
-    const auto count = [&outbox = *first.outbox] { return outbox.count(); };
-    loop.repeat("counting the outbox", std::min<Duration>(config_.sweep_interval, 10s), count);
-  }
+  outbound_.back()->start();
+  const auto count = [&first] { return first.count_outbox(); };
+  loop.repeat("counting the outbox", std::min<Duration>(config_.sweep_interval, 10s), count);
   if (role_ == Role::serve) {  // a reload may bring the first limit
     loop.repeat("counting nodes", serves_every, [this] { return keep_shares(); });
   }
   working_.push_back(loop.spawn(first.reconciler.run()));
   if (listener_) accepting_ = loop.spawn(listener_->run());
-  working_.push_back(loop.spawn(first.ledger->run()));
   // It writes down what the last requests were, so it ends after them.
   if (role_ == Role::serve) observing_ = loop.spawn_service(recorder_.run(loop.sleepers));
   loop.spawn_service(admin_listener_->run());
@@ -69,7 +65,8 @@ void Node::watch_store() {
   const std::string trouble = store_.trouble().value_or("");
   if (trouble == store_trouble_) return;
   store_trouble_ = trouble;
-  trouble.empty() ? log_.say("info", "the store has recovered")
+  // Both at one level: a reader who was told of the one is told of the other.
+  trouble.empty() ? log_.say("warning", "the store has recovered")
                   : log_.say("warning", "the store cannot be used: " + trouble);
 }
 
@@ -79,8 +76,7 @@ bool Node::drain() {
       std::chrono::steady_clock::now() + shared_.in_force.now()->config.drain_timeout;
   log_.say("info", "draining: " + std::to_string(count_.all()) + " connections");
   NodeThread& first = *threads_.front();
-  if (first.outbox) first.outbox->stop();  // its rows can wait for the next worker
-  first.ledger->stop();                    // what it has read is read again another time
+  outbound_.back()->stop_sending();
   if (listener_) {
     net::post(first.loop.context, [this] { listener_->close(); });
     accepting_.wait();
@@ -98,6 +94,10 @@ bool Node::drain() {
   for (const auto& thread : threads_) {
     thread->stop_workers();
     loops.push_back(&thread->loop);
+  }
+  for (const std::shared_ptr<OutboundWork>& work : outbound_) {
+    work->stop();
+    for (std::future<void>& each : work->take_running()) working_.push_back(std::move(each));
   }
   const bool quiet = end_work(loops, working_, deadline);
   close_admin();

@@ -100,8 +100,6 @@ void NodeThread::keep_order(Duration every) {
 
 void NodeThread::stop_workers() {
   async.stop();
-  if (outbox) outbox->stop();
-  if (inquiries) inquiries->stop();
   reconciler.stop();
 }
 
@@ -116,8 +114,13 @@ Task<void> NodeThread::maintain() {
   others.prune();
   sources.prune();
   gateway.prune();
-  if (destinations) destinations->prune();
+  if (outbound) outbound->prune();
   co_await maintenance.look_after();
+}
+
+Task<void> NodeThread::count_outbox() {
+  const std::shared_ptr<OutboundWork> work = outbound;  // a reload may put another in its place
+  if (work) co_await work->count();
 }
 
 Task<void> NodeThread::count() {

@@ -10,17 +10,14 @@
 #include "src/adapters/prometheus/prometheus_metrics.hpp"
 #include "src/engine/stored_restoration.hpp"
 #include "src/gateway/gateway.hpp"
-#include "src/gateway/http_destinations.hpp"
 #include "src/gateway/http_sources.hpp"
 #include "src/gateway/metered_store.hpp"
+#include "src/gateway/outbound_work.hpp"
 #include "src/gateway/stored_calls.hpp"
 #include "src/node/event_loop.hpp"
 #include "src/workers/async_worker.hpp"
 #include "src/workers/clock_watch.hpp"
-#include "src/workers/ledger_job.hpp"
 #include "src/workers/maintenance.hpp"
-#include "src/workers/outbox_reconciler.hpp"
-#include "src/workers/outbox_worker.hpp"
 #include "src/workers/reconciler.hpp"
 
 namespace pawl::gateway {
@@ -46,8 +43,9 @@ class NodeThread {
   // The jobs that keep leases; and those that keep the store in order, of one thread.
   void keep_leases(Duration every);
   void keep_order(Duration every);
-  // Lets no worker begin anything any more. From any thread.
+  // Lets no worker begin anything any more; the outbound work is told apart. From any thread.
   void stop_workers();
+  Task<void> count_outbox();
 
   // Idle connections end, the others with the answer that they wait for. Returns when all have, and
   // every outcome is recorded.
@@ -67,11 +65,7 @@ class NodeThread {
   HttpSources sources;
   workers::Reconciler reconciler;
   workers::Maintenance maintenance;
-  // On one of the threads.
-  std::unique_ptr<HttpDestinations> destinations;
-  std::unique_ptr<workers::OutboxWorker> outbox;
-  std::unique_ptr<workers::OutboxReconciler> inquiries;
-  std::unique_ptr<workers::LedgerJob> ledger;
+  std::shared_ptr<OutboundWork> outbound;  // on one of the threads, by the configuration in force
 
  private:
   workers::MaintenanceOptions maintenance_options(const config::Config& config, Ports& ports);

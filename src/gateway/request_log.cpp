@@ -39,9 +39,14 @@ void add_json(std::string& out, std::string_view name, std::string_view value) {
   out.append(",\"").append(name).append("\":").append(json::quote(value));
 }
 
+// What went wrong here or behind us is more than a matter of record.
+config::LogLevel level_of(const LogLine& line) {
+  return line.status >= 500 ? config::LogLevel::warning : config::LogLevel::info;
+}
+
 void append_json(std::string& out, const LogLine& line) {
   append_timestamp(out.append("{\"time\":\""));
-  out.append("\",\"level\":\"info\"");
+  out.append("\",\"level\":\"").append(to_text(level_of(line))).append("\"");
   add_json(out, "request_id", line.request_id);
   add_json(out, "client", line.client);
   add_json(out, "method", line.method);
@@ -138,6 +143,7 @@ RequestLog::RequestLog(config::LogFormat format, os::LogSinkOptions options)
     : format_(format), sink_(telling_of_drops(std::move(options), format)) {}
 
 void RequestLog::write(const LogLine& line) {
+  if (level_of(line) > level_) return;
   std::string text;
   text.reserve(line_bytes_usual);
   if (format_ == config::LogFormat::json) {
@@ -150,6 +156,7 @@ void RequestLog::write(const LogLine& line) {
 }
 
 void RequestLog::say(std::string_view level, std::string_view what, const Named& values) {
+  if (from_text<config::LogLevel>(level).value_or(config::LogLevel::error) > level_) return;
   sink_.write(message(format_, level, what, values), os::LogSink::When::at_once);
 }
 

@@ -31,12 +31,15 @@ class RequestLog final : public LineLog {
   using Named = std::vector<std::pair<std::string_view, std::string>>;
   void say(std::string_view level, std::string_view what, const Named& values);
   void set_format(config::LogFormat format) { format_ = format; }
+  // What is of another level beyond this one is not written.
+  void set_level(config::LogLevel level) { level_ = level; }
   // Waits until all of it is written, for a second at most.
   void flush() { sink_.flush(); }
   [[nodiscard]] std::uint64_t dropped() const { return sink_.dropped(); }
 
  private:
   std::atomic<config::LogFormat> format_;
+  std::atomic<config::LogLevel> level_ = config::LogLevel::info;
   os::LogSink sink_;
 };
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 
 namespace pawl::gateway {
 namespace {
@@ -43,6 +44,31 @@ TEST(RequestLog, WhatCameFromOutsideStaysWithinItsValue) {
     }
     EXPECT_THAT(text, HasSubstr("req_1"));
     EXPECT_THAT(text, HasSubstr("e1"));
+  }
+}
+
+TEST(RequestLog, WhatIsBeyondItsLevelIsNotWritten) {
+  for (const auto& [level, name] : Names<config::LogLevel>::table) {
+    ::testing::internal::CaptureStderr();
+    {
+      RequestLog log(config::LogFormat::json);
+      log.set_level(level);
+      LogLine line;
+      for (const int status : {201, 422, 500, 503}) {
+        line.status = status;
+        log.write(line);
+      }
+      for (const auto& [each, said] : Names<config::LogLevel>::table) log.say(said, "said");
+    }
+    const std::string text = ::testing::internal::GetCapturedStderr();
+    const auto all = std::ranges::count(text, '\n');
+    EXPECT_EQ(all, (std::array{1, 4, 7, 8}[static_cast<std::size_t>(level)])) << name << text;
+    EXPECT_EQ(text.find("\"level\":\"info\",") != std::string::npos,
+              level >= config::LogLevel::info);
+    for (const char* fault :
+         {"\"level\":\"info\",\"status\":500", "\"level\":\"info\",\"status\":503"}) {
+      EXPECT_THAT(text, Not(HasSubstr(fault)));
+    }
   }
 }
 

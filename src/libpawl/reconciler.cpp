@@ -94,8 +94,8 @@ class OneSource final : public workers::SourceDirectory {
                           options.max_attempts, options.backoff, options.backoff_max};
     settings_.source = &source;
   }
-  [[nodiscard]] const workers::SourceSettings* source_of(const Record&) const override {
-    return &settings_;
+  [[nodiscard]] workers::SharedSource source_of(const Record&) const override {
+    return workers::lasting(settings_);
   }
   [[nodiscard]] bool speaks_for(const std::string&, const Scope&) const override { return false; }
   [[nodiscard]] SettleOptions settle_options(const Record&) const override { return {}; }

@@ -11,12 +11,23 @@ namespace pawl {
 namespace {
 
 constexpr int agreement_tries_max = 20;  // of nodes that start at once, one gets through each time
+// Under load a lock may be held for longer than one call waits for it.
+constexpr std::chrono::seconds agreement_patience{10};
 constexpr std::size_t targets_per_page = 5'000;
 
 using MaybeText = Expected<std::optional<std::string>, std::string>;
 
+// Why there is no agreement. A lock that another held may be free the next time.
+struct Disagreement {
+  std::string why;
+  bool may_pass = false;
+};
+
 Unexpected<std::string> trouble_of(const Upkeep& upkeep) {
   return Unexpected{"store: " + upkeep.trouble()};
+}
+Unexpected<Disagreement> trouble_of(const Upkeep& upkeep, StoreError error) {
+  return Unexpected{Disagreement{"store: " + upkeep.trouble(), error == StoreError::contended}};
 }
 
 // A key in the store that the new routes would not find; nothing where there is none.
@@ -73,39 +84,42 @@ Task<MaybeText> contradicted(const config::Config& config, std::string rule, Rec
   co_return co_await lost_key(config, recorded.rule, upkeep);
 }
 
-Task<Expected<bool, std::string>> record(Upkeep& upkeep, std::string name,
-                                         std::optional<std::string> expected, std::string value) {
+Task<Expected<bool, Disagreement>> record(Upkeep& upkeep, std::string name,
+                                          std::optional<std::string> expected, std::string value) {
   const StoreResult<bool> done =
       co_await upkeep.replace_fact(std::move(name), std::move(expected), std::move(value));
-  if (!done) co_return trouble_of(upkeep);
+  if (!done) co_return trouble_of(upkeep, done.error());
   co_return *done;
 }
 
 // Once; false: lost a race with another node that has recorded something.
-Task<Expected<bool, std::string>> try_to_agree(const config::Config& config, Store& store,
-                                               Upkeep& upkeep, Terms terms) {
+Task<Expected<bool, Disagreement>> try_to_agree(const config::Config& config, Store& store,
+                                                Upkeep& upkeep, Terms terms) {
   const std::string rule = config::scope_rule(config);
   const StoreResult<std::optional<std::string>> stored =
       co_await upkeep.fact(config::scope_rule_fact);
-  if (!stored) co_return trouble_of(upkeep);
+  if (!stored) co_return trouble_of(upkeep, stored.error());
   if (!*stored) co_return co_await record(upkeep, config::scope_rule_fact, std::nullopt, rule);
   if (**stored == rule) co_return true;
   const StoreResult<std::optional<std::string>> history =
       co_await upkeep.fact(config::scope_rule_history_fact);
-  if (!history) co_return trouble_of(upkeep);
+  if (!history) co_return trouble_of(upkeep, history.error());
   const StoreResult<StoreClock> clock = co_await store.time();
-  if (!clock) co_return Unexpected{"store: " + std::string(to_text(clock.error()))};
+  if (!clock) {
+    co_return Unexpected{Disagreement{"store: " + std::string(to_text(clock.error())),
+                                      clock.error() == StoreError::contended}};
+  }
   const auto since_1970 = clock->now.time_since_epoch();
   const std::int64_t now = std::chrono::floor<std::chrono::seconds>(since_1970).count();
   if (terms != Terms::accepted) {
     const RecordedRule recorded{**stored, *history, now};
     const MaybeText why = co_await contradicted(config, rule, recorded, upkeep, terms);
-    if (!why) co_return Unexpected{why.error()};
-    if (*why) co_return Unexpected{refusal(**why, terms)};
+    if (!why) co_return Unexpected{Disagreement{why.error()}};
+    if (*why) co_return Unexpected{Disagreement{refusal(**why, terms)}};
   }
   // The history first: should we die in between, it holds too much rather than too little.
   const std::string after = config::history_after(history->value_or(""), **stored, rule, now);
-  const Expected<bool, std::string> kept =
+  const Expected<bool, Disagreement> kept =
       co_await record(upkeep, config::scope_rule_history_fact, *history, after);
   if (!kept || !*kept) co_return kept;
   co_return co_await record(upkeep, config::scope_rule_fact, *stored, rule);
@@ -113,10 +127,14 @@ Task<Expected<bool, std::string>> try_to_agree(const config::Config& config, Sto
 
 Task<Expected<Done, std::string>> agree_on(const config::Config& config, Store& store,
                                            Upkeep& upkeep, Terms terms) {
-  for (int i = 0; i < agreement_tries_max; ++i) {
-    const Expected<bool, std::string> agreed = co_await try_to_agree(config, store, upkeep, terms);
-    if (!agreed) co_return Unexpected{agreed.error()};
+  const auto end = std::chrono::steady_clock::now() + agreement_patience;
+  for (int i = 0; i < agreement_tries_max;) {
+    const Expected<bool, Disagreement> agreed = co_await try_to_agree(config, store, upkeep, terms);
+    const bool again = !agreed && agreed.error().may_pass && std::chrono::steady_clock::now() < end;
+    if (again) continue;
+    if (!agreed) co_return Unexpected{agreed.error().why};
     if (*agreed) co_return Done{};
+    ++i;
   }
   co_return Unexpected{std::string("other nodes keep changing how scopes are made")};
 }

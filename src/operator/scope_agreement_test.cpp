@@ -120,6 +120,14 @@ TEST_F(ScopeAgreement, AStoreThatDoesNotAnswerAgreesToNothing) {
   }
 }
 
+TEST_F(ScopeAgreement, ALockThatAnotherHoldsIsWaitedFor) {
+  upkeep.locked = 50;
+  ASSERT_TRUE(agree(with_route("/payments")));
+  upkeep.locked = 50;
+  ASSERT_TRUE(agree(with_route("/pay")));
+  EXPECT_EQ(rule(), config::scope_rule(with_route("/pay")));
+}
+
 TEST_F(ScopeAgreement, ANodeThatWasQuickerIsAgreedWithOrNot) {
   const config::Config other = with_callers(config::CallerFrom::single);
   upkeep.before_replace_fact = [&] {

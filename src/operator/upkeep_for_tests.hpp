@@ -27,6 +27,7 @@ class FakeUpkeep final : public Upkeep {
   std::vector<std::size_t> messages;          // what each call of doubt_messages finds, then none
   std::set<std::string> failing;              // methods, by name
   std::function<void()> before_replace_fact;  // what happens elsewhere meanwhile; once
+  int locked = 0;                             // so many reads and writes of facts find a lock held
   StoreOverview counted;
   KeyCount keys;
 
@@ -34,6 +35,7 @@ class FakeUpkeep final : public Upkeep {
 
   Task<StoreResult<std::optional<std::string>>> fact(std::string name) override {
     if (fails("fact")) co_return Unexpected{StoreError::unavailable};
+    if (locked > 0 && locked-- > 0) co_return Unexpected{StoreError::contended};
     const auto found = facts.find(name);
     if (found == facts.end()) co_return std::optional<std::string>();
     co_return std::optional<std::string>(found->second);
@@ -95,6 +97,7 @@ class FakeUpkeep final : public Upkeep {
   Task<StoreResult<bool>> replace_fact(std::string name, std::optional<std::string> expected,
                                        std::string value) override {
     if (fails("replace_fact")) co_return Unexpected{StoreError::unavailable};
+    if (locked > 0 && locked-- > 0) co_return Unexpected{StoreError::contended};
     if (before_replace_fact) std::exchange(before_replace_fact, {})();
     const auto found = facts.find(name);
     const auto now = found == facts.end() ? std::nullopt : std::optional(found->second);

@@ -46,10 +46,11 @@ class DataKeyStore {
   // purge epoch: what nodes have in memory is void. How many were erased.
   virtual Task<StoreResult<std::size_t>> forget(Scope scope, AuditEntry audit) = 0;
 
-  // A message of the outbox that lies in clear, sealed in place: its headers and its body are those
-  // of `sealed`, which are plain ASCII. `digest`: see sealed_digest. False: it does not lie in
-  // clear any more.
-  virtual Task<StoreResult<bool>> seal_message(OutboxRow sealed, std::string digest) = 0;
+  // A message of the outbox that lies in clear, sealed in place with the scope's data key of this
+  // generation: its headers and its body are those of `sealed`, which are plain ASCII. `digest`:
+  // see sealed_digest. False: it does not lie in clear any more, or that key was erased.
+  virtual Task<StoreResult<bool>> seal_message(OutboxRow sealed, std::string digest,
+                                               int generation) = 0;
 
   // Why the last call that failed has failed: a sentence for an operator.
   [[nodiscard]] virtual std::string trouble() const = 0;

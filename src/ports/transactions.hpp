@@ -45,6 +45,10 @@ class PhaseTransaction {
   virtual Record advance(const Record& held, const std::string& recovery_point) = 0;
   virtual Record complete(const Record& held, const StoredResponse& response) = 0;
 
+  // Whether the scope's data key of this generation is there: it was not erased. As this
+  // transaction sees it. Throws DatabaseError.
+  virtual bool has_data_key(const Scope& scope, int generation) = 0;
+
   // Throws DatabaseError where nothing was committed.
   virtual Commit commit() = 0;
 };

@@ -41,7 +41,7 @@ struct OutboxReconcilerPorts {
 struct AskedDestination {
   std::string name;
   DestinationRules rules;
-  const SourceSettings* source;  // outlives it
+  SharedSource source;
 };
 
 class OutboxReconciler {
@@ -71,7 +71,7 @@ class OutboxReconciler {
   };
   // A source, and the destinations that name it.
   struct AskedSource {
-    const SourceSettings* source;
+    SharedSource source;
     PollLoop& loop;
     std::vector<AskedDestination> destinations;
   };

@@ -44,7 +44,7 @@ struct Scene : World {
   void poll(OutboxStore& rows, ReconciliationStore& events) {
     OutboxReconciler reconciler({rows, events, sources, clock, entropy, sleepers, metrics, nobody,
                                  log, [this] { ++sendable; }},
-                                {{"provider", DestinationRules{}, &sources.bank}},
+                                {{"provider", DestinationRules{}, lasting(sources.bank)}},
                                 context.get_executor());
     run(reconciler.poll_once());
   }

@@ -191,9 +191,8 @@ void OutboxWorker::note_outcome(DestinationQueue& queue, const Outcome& outcome)
   const bool is_open = queue.breaker.open();
   if (is_open == was_open) return;
   ports_.metrics.outbox_breaker(queue.to.name, is_open);
-  ports_.log.say(is_open ? "warning" : "info",
-                 "outbox: destination " + queue.to.name +
-                     (is_open ? " is degraded: one call at a time" : " has recovered"));
+  ports_.log.say("warning", "outbox: destination " + queue.to.name +
+                                (is_open ? " is degraded: one call at a time" : " has recovered"));
   if (!is_open) wake();
 }
 
@@ -201,7 +200,7 @@ void OutboxWorker::note_store(const std::string& trouble) {
   if (trouble == store_trouble_) return;
   store_trouble_ = trouble;
   if (trouble.empty()) {
-    ports_.log.say("info", "outbox: the store has recovered");
+    ports_.log.say("warning", "outbox: the store has recovered");
   } else {
     ports_.log.say("error", "outbox: store: " + trouble);
   }

@@ -68,7 +68,7 @@ class Reconciler {
   // A record, the case about it, and who may know.
   struct Inquiry {
     Record record;
-    const SourceSettings* source = nullptr;  // none
+    SharedSource source;  // null: none
     std::string subject;
     Case taken;
     Instant asked_at{};

@@ -32,7 +32,7 @@ bool Reconciler::may_speak(const std::string& name, const Record& record, const 
   if (!ports_.sources.speaks_for(name, record.scope)) return false;
   // A service with the library in it says itself whom it asks.
   if (kind_of(record.scope) == ScopeKind::library) return about != nullptr && about->source == name;
-  const SourceSettings* const named = ports_.sources.source_of(record);
+  const SharedSource named = ports_.sources.source_of(record);
   return named != nullptr && named->name == name;
 }
 

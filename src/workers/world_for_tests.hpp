@@ -79,8 +79,8 @@ class OneSource final : public SourceDirectory {
     bank.source = &source;
     bank.patience.visibility_window = std::chrono::minutes(5);
   }
-  [[nodiscard]] const SourceSettings* source_of(const Record& record) const override {
-    return record.route == "payments" ? &bank : nullptr;
+  [[nodiscard]] SharedSource source_of(const Record& record) const override {
+    return record.route == "payments" ? lasting(bank) : nullptr;
   }
   [[nodiscard]] bool speaks_for(const std::string& name, const Scope& scope) const override {
     return name == bank.name && scope.text != "tenant-mute";

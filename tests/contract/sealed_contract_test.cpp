@@ -172,6 +172,23 @@ TEST_P(SealedPorts, AMessageThatDoesNotOpenIsNeverSent) {
   EXPECT_EQ(erased->rows.front().body, "");
 }
 
+TEST_P(SealedPorts, AMessageIsNotSealedWithAKeyThatWasErased) {
+  enqueue();
+  const auto keys = keys_of(ring);
+  EXPECT_TRUE(run_here(keys->to_seal(Scope{"caller:a"})));
+  forget();
+  OutboxRow sealed;
+  sealed.scope.text = "caller:a";
+  sealed.id = "00000000-0000-0000-0000-000000000001";
+  sealed.body = "lost for ever";
+  EXPECT_FALSE(*run_here(keys->store().seal_message(sealed, "digest", 1)));
+  EXPECT_EQ((*run_here(outbox(ring)->find(sealed.id)))->body, body);
+  // As a node does that has not heard of it.
+  sealed::SealedOutboxStore store(std::make_unique<sql::SqlOutboxStore>(node_->thread), keys);
+  EXPECT_EQ(run_here(store.claim(a_claim("owner-1")))->rows.front().body, body);
+  EXPECT_EQ(run_here(outbox(ring)->claim(a_claim("owner-2")))->rows.front().body, body);
+}
+
 TEST_P(SealedPorts, AnEventIsSealedAndOneThatDoesNotOpenIsNeverTakenForNone) {
   WebhookEvent event;
   event.subject = "derived";

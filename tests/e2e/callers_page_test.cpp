@@ -1,6 +1,7 @@
 // docs/callers.md: every example on it is run.
 #include "tests/e2e/callers_fixture.hpp"
 #include "tests/e2e/docs_page.hpp"
+#include "tests/e2e/tls_fixture.hpp"
 #include "tests/support/child_process.hpp"
 #include "tests/support/service_process.hpp"
 
@@ -91,6 +92,26 @@ TEST_F(CallersPage, AHeader) {
   EXPECT_EQ(post(gateway.port(), payment_with({{"X-Tenant", "acme"}})).status, 201);
 }
 
+class CallersPageWithTls : public TlsTest {};
+
+TEST_F(CallersPageWithTls, AClientCertificate) {
+  make_certificate("client", "ca", "subjectAltName=DNS:acme.example");
+  make_certificate("nameless", "ca", "extendedKeyUsage=clientAuth");
+  std::string tables = tables_of(block("A client certificate", "toml"));
+  replace(tables, "/etc/pawl/server.pem", file("server.pem"));
+  replace(tables, "/etc/pawl/server.key", file("server.key"));
+  replace(tables, "/etc/pawl/clients.pem", file("ca.pem"));
+  ServeProcess& gateway = start({.policy = "", .top = "", .rest = tables});
+  const auto paid_by = [&](const std::string& name) {
+    return curl(gateway, {"--cert", file(name + ".pem"), "--key", file(name + ".key")}).out;
+  };
+  EXPECT_TRUE(curl(gateway).out.ends_with(" 401")) << "no certificate";
+  EXPECT_TRUE(paid_by("nameless").ends_with(" 401"));
+  EXPECT_EQ(upstream.requests().size(), 0U);
+  EXPECT_TRUE(paid_by("client").ends_with(" 201"));
+  EXPECT_TRUE(gateway.wait_for_text("caller:acme.example"));
+}
+
 TEST_F(CallersPage, AnAuthEndpointOfNode) {
   std::string script = block("An auth endpoint", "js");
   replace(script, "listen(4000,", "listen(0,");
@@ -136,7 +157,7 @@ TEST_F(CallersPage, HasNoExampleThatIsNotRun) {
   const std::string text = page();
   int blocks = 0;
   for (std::size_t at = 0; (at = text.find("\n```", at)) != std::string::npos; ++at) ++blocks;
-  EXPECT_EQ(blocks / 2, 10);
+  EXPECT_EQ(blocks / 2, 11);
 }
 
 }  // namespace

@@ -105,10 +105,24 @@ TEST_P(Reload, WhatCannotChangeIsNamedAndNothingElseIsTakenOver) {
          {"key = \"off\"", "threads = 3\nreplay_cache = \"1MiB\"",
           "[[destination]]\nname = \"bank\"\nurl = \"http://127.0.0.1:9\"\n"},
          refused);
-  EXPECT_THAT(gateway.err(), HasSubstr("threads, replay_cache, [[destination]] have changed"));
+  EXPECT_THAT(gateway.err(), HasSubstr("threads, replay_cache have changed"));
   Post keyless = payment;
   keyless.key = "";
   EXPECT_EQ(post(gateway.port(), keyless).status, 400) << "a key is required still";
+}
+
+TEST_P(Reload, HowMuchIsLoggedChanges) {
+  ServeProcess& gateway = start({"", "log_level = \"warning\"", ""});
+  EXPECT_EQ(post(gateway.port(), payment).status, 201);
+  upstream.behave(Behaviour::answer(500));
+  Post second = payment;
+  second.key = "another-key-0123456789";
+  EXPECT_EQ(post(gateway.port(), second).status, 500);
+  EXPECT_TRUE(gateway.wait_for_text(" 500 POST /payments "));
+  EXPECT_THAT(gateway.err(), Not(HasSubstr(" 201 POST ")));
+  reload(gateway, {"", "log_level = \"info\"", ""}, reloaded);
+  EXPECT_EQ(post(gateway.port(), payment).status, 201);
+  EXPECT_TRUE(gateway.wait_for_text(" 201 POST /payments "));
 }
 
 TEST_P(Reload, NeverMakesALiveKeyNew) {
@@ -143,6 +157,43 @@ TEST_P(Reload, ByOrderOfAnOperatorWithTheToken) {
 }
 
 PAWL_ON_EVERY_STORE(Reload);
+
+class ReloadAcrossNodes : public OnPostgres {
+ protected:
+  void reload(ServeProcess& gateway, const Settings& settings) const {
+    gateway.rewrite_config(config_of(settings));
+    gateway.ask_to_reload();
+    ASSERT_TRUE(gateway.wait_for_text(reloaded));
+  }
+};
+
+// A hint may be lost, so it is given some chances.
+TEST_F(ReloadAcrossNodes, TheFirstDuplicateThatMayWaitIsEndedByAHint) {
+  ServeProcess& first = start();
+  ServeProcess& second = start();
+  const Settings patient{"in_flight = \"wait\"\nwait_limit = \"60s\"\n", "", ""};
+  reload(first, patient);
+  reload(second, patient);
+  const auto looks = [&] { return metric(second, "pawl_store_seconds_count{operation=\"find\"}"); };
+  const auto hints = [&] { return metric(second, "pawl_hints_total"); };
+  for (std::size_t tries = 1; tries <= 20 && hints() < 1; ++tries) {
+    const auto gate = std::make_shared<Gate>();
+    upstream.behave(Behaviour::answer(201).after(gate));
+    Post one = payment;
+    one.key += std::to_string(tries);
+    RawClient original(first.port());
+    original.send(to_bytes(one));
+    upstream.wait_for(tries);
+    const double looks_before = looks();
+    RawClient duplicate(second.port());
+    duplicate.send(to_bytes(one));
+    EXPECT_TRUE(until([&] { return looks() > looks_before; }));
+    gate->release();
+    EXPECT_EQ(original.read_answer().status, 201);
+    EXPECT_EQ(duplicate.read_answer().value("Idempotent-Replayed"), "true");
+  }
+  EXPECT_GE(hints(), 1);
+}
 
 }  // namespace
 }  // namespace pawl::e2e

@@ -111,6 +111,7 @@ TEST_F(TlsListener, AnUpstreamIsVerifiedByItsAuthorityAndShownOurCertificate) {
   make_certificate("gateway", "ca", "extendedKeyUsage=clientAuth");
   make_certificate("elsewhere", "ca", "subjectAltName=DNS:elsewhere.example");
   make_certificate("self", "other", "subjectAltName=DNS:localhost");
+  make_certificate("expired", "ca", "subjectAltName=DNS:localhost", "-1");
   int number = 0;
   const auto answer_behind = [&](const std::string& server, const std::string& shown,
                                  const std::string& says) {
@@ -133,6 +134,7 @@ TEST_F(TlsListener, AnUpstreamIsVerifiedByItsAuthorityAndShownOurCertificate) {
   EXPECT_EQ(answer_behind("server", ours, ""), 201);
   EXPECT_EQ(answer_behind("elsewhere", ours, "certificate verify failed"), 502);
   EXPECT_EQ(answer_behind("self", ours, "unable to get local issuer certificate"), 502);
+  EXPECT_EQ(answer_behind("expired", ours, "certificate has expired"), 502);
   EXPECT_EQ(upstream.requests().size(), 1U);
 }
 

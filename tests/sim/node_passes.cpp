@@ -31,10 +31,11 @@ Node::Workers::Workers(Outside& outside, Run& run, const std::string& name)
           {outbox, run.clock, run.entropy, run.sleepers, outbox_metrics, run.log},
           {{receipts_name, outside.outbox.rules(), messages_at_once, message_lease, receipts}},
           outside.scheduler.executor()),
-      outbox_reconciler({outbox, cases, sources, run.clock, run.entropy, run.sleepers,
-                         run.gateway_metrics, outbox_metrics, run.log},
-                        {{receipts_name, outside.outbox.rules(), &sources.receipts()}},
-                        outside.scheduler.executor()),
+      outbox_reconciler(
+          {outbox, cases, sources, run.clock, run.entropy, run.sleepers, run.gateway_metrics,
+           outbox_metrics, run.log},
+          {{receipts_name, outside.outbox.rules(), workers::lasting(sources.receipts())}},
+          outside.scheduler.executor()),
       maintenance({run.engine, run.boundary, run.store, run.clock, maintenance_metrics, run.log},
                   {}) {}
 

@@ -98,9 +98,9 @@ SimSources::SimSources(Outside& outside, Process& process, const NodeClock& cloc
   if (stream.one_in(4)) renamed_at_ = when;
 }
 
-const workers::SourceSettings* SimSources::source_of(const Record&) const {
+workers::SharedSource SimSources::source_of(const Record&) const {
   const bool renamed = renamed_at_ && *renamed_at_ <= outside_.scheduler.now();
-  return renamed ? &other_ : &bank_;
+  return workers::lasting(renamed ? other_ : bank_);
 }
 
 bool SimSources::speaks_for(const std::string& source, const Scope& scope) const {

@@ -70,7 +70,7 @@ class SimSources final : public workers::SourceDirectory {
  public:
   SimSources(Outside& outside, Process& process, const NodeClock& clock);
 
-  [[nodiscard]] const workers::SourceSettings* source_of(const Record& record) const override;
+  [[nodiscard]] workers::SharedSource source_of(const Record& record) const override;
   [[nodiscard]] bool speaks_for(const std::string& source, const Scope& scope) const override;
   [[nodiscard]] SettleOptions settle_options(const Record&) const override { return {}; }
   [[nodiscard]] const workers::SourceSettings& receipts() const { return receipts_; }

@@ -58,7 +58,8 @@ Task<StoreResult<std::size_t>> MemoryDataKeyStore::forget(Scope scope, AuditEntr
 }
 
 Task<StoreResult<bool>> MemoryDataKeyStore::seal_message(OutboxRow /*sealed*/,
-                                                         std::string /*digest*/) {
+                                                         std::string /*digest*/,
+                                                         int /*generation*/) {
   co_return false;
 }
 

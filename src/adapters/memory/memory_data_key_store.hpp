@@ -22,7 +22,8 @@ class MemoryDataKeyStore final : public DataKeyStore {
   // The purge epoch and the audit are those of the store it stands beside: a test raises them.
   Task<StoreResult<std::size_t>> forget(Scope scope, AuditEntry audit) override;
   // There are no messages here.
-  Task<StoreResult<bool>> seal_message(OutboxRow sealed, std::string digest) override;
+  Task<StoreResult<bool>> seal_message(OutboxRow sealed, std::string digest,
+                                       int generation) override;
   [[nodiscard]] std::string trouble() const override { return "the store is unavailable"; }
 
  private:

@@ -34,7 +34,7 @@ std::string DialectSession::audit_insert() const {
 std::string DialectSession::seal_message() const {
   return "UPDATE pawl.outbox SET headers = CAST($3 AS jsonb), body = convert_to($4, 'UTF8'), "
          "sealed_digest = $5"
-         " WHERE scope_id = $1 AND id = CAST($2 AS uuid) AND sealed_digest = '' RETURNING 1";
+         " WHERE scope_id = $1 AND id = CAST($2 AS uuid) AND sealed_digest = ''";
 }
 
 std::string DialectSession::schema_version() const {

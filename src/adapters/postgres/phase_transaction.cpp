@@ -48,6 +48,10 @@ constexpr const char* keep_headers =
     "UPDATE pawl.keys SET response_headers = $4::pg_catalog.jsonb WHERE " PAWL_SAME_KEY
     " AND status" PAWL_EQUALS "'completed'";
 
+constexpr const char* see_data_key =
+    "SELECT 1 FROM pawl.data_keys WHERE scope_id" PAWL_EQUALS "$1 AND generation" PAWL_EQUALS
+    "$2::bigint AND wrapped OPERATOR(pg_catalog.<>) ''";
+
 #undef PAWL_SAME_KEY
 #undef PAWL_MICROS
 #undef PAWL_EQUALS
@@ -232,6 +236,10 @@ Record PostgresPhaseTransaction::complete(const Record& held, const StoredRespon
   next.expires_at = instant_of(rows[0][1]);
   next.last_error.clear();
   return next;
+}
+
+bool PostgresPhaseTransaction::has_data_key(const Scope& scope, int generation) {
+  return !query(see_data_key, {scope.text, std::int64_t{generation}}).empty();
 }
 
 Commit PostgresPhaseTransaction::commit() {

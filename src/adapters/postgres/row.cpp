@@ -3,6 +3,7 @@
 #include "pawl/types/check.hpp"
 #include "src/core/json_writer.hpp"
 #include "src/core/overloaded.hpp"
+#include "src/core/sealed.hpp"
 #include "src/core/sha256.hpp"
 #include "src/core/stored_error.hpp"
 
@@ -44,6 +45,7 @@ constexpr std::array<ColumnInfo, columns_count> all_columns{{
 std::string encode_request(const StoredRequest& request) {
   JsonObject head;
   head.text("target", text_of(request.target)).raw("headers", encode_headers(request.headers));
+  if (is_sealed(request)) head.number(sealed_member, sealed_request_version);
   return std::move(head).done() + "\n" + request.body;
 }
 
@@ -65,7 +67,7 @@ std::optional<StoredRequest> decode_request(std::string_view bytes) {
   if (line == std::string_view::npos) return std::nullopt;
   const Expected<json::Value, json::Error> head = json::read(bytes.substr(0, line));
   // What else a newer version may have kept there would be lost with the request that is sent.
-  if (!head || head->members.size() != 2) return std::nullopt;
+  if (!head || !has_members_of_request(*head)) return std::nullopt;
   const json::Value* target = head->find("target");
   const json::Value* list = head->find("headers");
   if (target == nullptr || target->kind != json::Kind::string || list == nullptr) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "src/core/sealed.hpp"
 #include "testing/builders.hpp"
 
 namespace pawl::postgres {
@@ -31,6 +32,19 @@ TEST(Row, ARequestThatSomebodyNewerHasStoredIsNotUnderstood) {
   EXPECT_FALSE(with_request("{\"target\":\"/\",\"headers\":[],\"deadline\":5}\nbody"));
   EXPECT_FALSE(with_request("{\"target\":\"/\"}\nbody"));
   EXPECT_FALSE(with_request("[]\nbody"));
+}
+
+// As versions from before encryption do with whatever member they do not know.
+TEST(Row, ASealedRequestIsMarkedAsWhatEarlierVersionsDoNotUnderstand) {
+  Record record = testing::an_in_progress_record();
+  record.request = StoredRequest{std::string(sealed_target), {}, "ciphertext"};
+  const std::array<const Record*, 1> one{&record};
+  const ColumnInfo& column = columns()[static_cast<std::size_t>(Column::request)];
+  const std::string bytes = only_element(encode_column(column, one)).bytes;
+  EXPECT_EQ(bytes, "{\"target\":\"pawl:sealed\",\"headers\":[],\"sealed\":1}\nciphertext");
+  EXPECT_EQ(with_request(bytes)->request, record.request);
+  EXPECT_FALSE(with_request("{\"target\":\"pawl:sealed\",\"headers\":[],\"sealed\":2}\nx"));
+  EXPECT_FALSE(with_request("{\"target\":\"/\",\"headers\":[],\"sealed\":1}\nx"));
 }
 
 }  // namespace

@@ -45,6 +45,7 @@ Task<StoreResult<DataKeys::SharedKnown>> DataKeys::read(Scope scope) {
   if (!rows) co_return Unexpected{before_any_write(rows.error())};
   auto made = std::make_shared<Known>();
   made->read_at = std::chrono::steady_clock::now();
+  made->epoch = epoch;
   for (const WrappedKey& row : *rows) {
     Generation one{row.generation, row.wrapped.empty(), nullptr};
     if (const EncryptionKey* with = ring_.find(row.kek); with != nullptr && !one.erased) {
@@ -83,19 +84,32 @@ Task<StoreResult<DataKeys::SharedKnown>> DataKeys::extended(Scope scope, SharedK
   co_return co_await read(std::move(scope));
 }
 
-Task<StoreResult<SharedKey>> DataKeys::to_seal(Scope scope) {
-  if (SharedKey key = at_hand(scope)) co_return key;
-  StoreResult<SharedKnown> found = co_await known(scope);
+Task<StoreResult<SealingKey>> DataKeys::sealing(Scope scope, StoreResult<SharedKnown> found) {
   for (int round = 0; found && round < rounds_max; ++round) {
     const std::vector<Generation>& generations = (*found)->generations;
     if (!generations.empty() && !generations.back().erased) {
       if (!generations.back().key) co_return Unexpected{StoreError::unreadable};
-      co_return generations.back().key;
+      co_return SealingKey{generations.back().key, (*found)->epoch};
     }
     SharedKnown before = *found;
     found = co_await extended(scope, std::move(before));
   }
   co_return Unexpected{found ? StoreError::contended : found.error()};
+}
+
+Task<StoreResult<SealingKey>> DataKeys::to_seal(Scope scope) {
+  // Whether older ones open is no matter here.
+  const SharedKnown there = remembered(scope);
+  if (there && !there->generations.empty() && there->generations.back().key) {
+    co_return SealingKey{there->generations.back().key, there->epoch};
+  }
+  StoreResult<SharedKnown> found = co_await known(scope);
+  co_return co_await sealing(std::move(scope), std::move(found));
+}
+
+Task<StoreResult<SealingKey>> DataKeys::to_seal_now(Scope scope) {
+  StoreResult<SharedKnown> found = co_await read(scope);
+  co_return co_await sealing(std::move(scope), std::move(found));
 }
 
 SharedKey DataKeys::at_hand(const Scope& scope) const {

@@ -20,6 +20,13 @@ namespace pawl::sealed {
 
 using SharedKey = std::shared_ptr<const DataKey>;
 
+// A key that seals, and the purge epoch that had been heard before it was read. A write that was
+// made at the same epoch was made before the key was erased, if it ever is.
+struct SealingKey {
+  SharedKey key;
+  std::int64_t epoch = 0;
+};
+
 // Where a data key belongs while it is wrapped.
 std::string place_of(const WrappedKey& key);
 
@@ -33,8 +40,10 @@ class DataKeys {
 
   // The key that seals in this scope, made where there is none. `unreadable`: there is one, and no
   // key of the ring unwraps it.
-  Task<StoreResult<SharedKey>> to_seal(Scope scope);
-  // The same, if it is at hand: for whoever cannot wait. Null: it is not.
+  Task<StoreResult<SealingKey>> to_seal(Scope scope);
+  // The same as the store has it now: for a write that does not say at which epoch it was made.
+  Task<StoreResult<SealingKey>> to_seal_now(Scope scope);
+  // The same, if it is at hand: for callers that cannot wait. Null: it is not.
   [[nodiscard]] SharedKey at_hand(const Scope& scope) const;
 
   // The key that opens. Null: it was erased, and what it sealed with it.
@@ -54,6 +63,7 @@ class DataKeys {
   struct Known {
     std::vector<Generation> generations;  // the oldest first
     std::chrono::steady_clock::time_point read_at;
+    std::int64_t epoch = 0;
     [[nodiscard]] bool is_whole() const;
   };
   using SharedKnown = std::shared_ptr<const Known>;
@@ -61,6 +71,7 @@ class DataKeys {
   [[nodiscard]] SharedKnown remembered(const Scope& scope) const;
   Task<StoreResult<SharedKnown>> known(Scope scope);
   Task<StoreResult<SharedKnown>> read(Scope scope);
+  Task<StoreResult<SealingKey>> sealing(Scope scope, StoreResult<SharedKnown> found);
   // Adds a generation after what is `known`, which has none that seals.
   Task<StoreResult<SharedKnown>> extended(Scope scope, SharedKnown known);
 

@@ -21,7 +21,7 @@ class DataKeysTest : public ::testing::Test {
     return std::make_unique<DataKeys>(store, KeyRing{std::move(keys)});
   }
   SharedKey sealing(DataKeys& keys, const std::string& scope = "caller:a") {
-    return *run(keys.to_seal(Scope{scope}));
+    return run(keys.to_seal(Scope{scope}))->key;
   }
   void forget(const std::string& scope) {
     const AuditEntry entry{"operator", "scope-forget", "a test"};

@@ -35,16 +35,17 @@ Task<bool> SealedOutboxStore::open(OutboxRow& row) {
 
 // Best effort: the next claim, after a failure, does the same.
 Task<void> SealedOutboxStore::seal_in_place(const OutboxRow& row) {
-  const StoreResult<SharedKey> key = co_await keys_->to_seal(row.scope);
+  const StoreResult<SealingKey> key = co_await keys_->to_seal_now(row.scope);
   if (!key) co_return;
   OutboxRow sealed;
   sealed.scope = row.scope;
   sealed.id = row.id;
   sealed.headers = sealed_mark;
   const std::string clear = encode_message({{}, row.headers, row.body});
-  sealed.body = to_base64(seal(**key, place_of_message(row), clear));
+  sealed.body = to_base64(seal(*key->key, place_of_message(row), clear));
   std::string digest = sealed_digest(row.id, row.body);
-  co_await keys_->store().seal_message(std::move(sealed), std::move(digest));
+  const int generation = key->key->generation;
+  co_await keys_->store().seal_message(std::move(sealed), std::move(digest), generation);
 }
 
 Task<StoreResult<OutboxClaimed>> SealedOutboxStore::claim(OutboxClaim claim) {

@@ -41,11 +41,11 @@ std::string place_of_event(const WebhookEvent& event) {
 
 Task<StoreResult<bool>> SealedReconciliationStore::keep_event(WebhookEvent event) {
   if (keys_->on()) {
-    const StoreResult<SharedKey> key = co_await keys_->to_seal(sealed_under(event));
+    const StoreResult<SealingKey> key = co_await keys_->to_seal_now(sealed_under(event));
     if (!key) co_return Unexpected{key.error()};
     const std::string clear = encode_message({{}, event.response.headers, event.response.body});
     event.response.headers = {{"Content-Type", std::string(sealed_type)}};
-    event.response.body = to_base64(seal(**key, place_of_event(event), clear));
+    event.response.body = to_base64(seal(*key->key, place_of_event(event), clear));
   }
   co_return co_await store_->keep_event(std::move(event));
 }

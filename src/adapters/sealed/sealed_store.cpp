@@ -9,93 +9,197 @@ namespace {
 using Results = std::vector<StoreResult<Written>>;
 
 constexpr int wider_pages_max = 3;
-
-// Of a batch of which some rows were refused before the store was asked: which results are those
-// of the rows that went there.
-struct Share {
-  std::vector<std::size_t> places;
-  Results results;  // of the others, in their places
-
-  explicit Share(std::size_t rows) : results(rows, Unexpected{StoreError::unreadable}) {}
-};
+constexpr int confirmations_max = 3;
 
 // Nothing to be sealed now, and nothing later that the write makes possible.
-bool needs_no_key(const Replacement& change) {
-  return !has_clear(change.next) && change.next.fence == change.expected.fence;
+bool needs_no_key(const Record& next, bool keeps_fence) { return keeps_fence && !has_clear(next); }
+
+const StoredResponse* answer_in(const Record& record) {
+  const auto* done = std::get_if<Completed>(&record.state);
+  return done == nullptr ? nullptr : &done->response;
+}
+
+bool same_answer(const Record& one, const Record& other) {
+  const StoredResponse* const here = answer_in(one);
+  const StoredResponse* const there = answer_in(other);
+  return here != nullptr && there != nullptr && *here == *there;
+}
+
+bool same_request(const Record& one, const Record& other) {
+  return one.request && one.request == other.request;
 }
 
 }  // namespace
 
+struct SealedStore::Sent {
+  Record clear;
+  Record row;
+  std::optional<SealingKey> key;  // none: nothing of it is sealed, and its owner is not known here
+  bool keeps_fence = false;
+
+  // What is there as it was sent needs no key to be opened.
+  [[nodiscard]] SharedRecord opened(SharedRecord current) const {
+    const bool request = same_request(row, *current);
+    const bool answer = same_answer(row, *current);
+    if (!request && !answer) return current;
+    Record record = *current;
+    if (request) record.request = clear.request;
+    if (answer) std::get<Completed>(record.state).response = *answer_in(clear);
+    return share(std::move(record));
+  }
+  // A renewal waits for no key: its request was sealed when its attempt began, and what was erased
+  // since then stays so.
+  [[nodiscard]] bool must_be_confirmed(const Written& written) const {
+    const bool renewal = keeps_fence && status_of(row) == Status::in_progress;
+    if (!key || renewal || !written.mine || written.purge_epoch == key->epoch) return false;
+    return same_answer(row, *written.current) || same_request(row, *written.current);
+  }
+  // The answer; and the request too, where it is new here.
+  void seal_anew(const SealingKey& with) {
+    std::optional<StoredRequest> request = std::move(row.request);
+    row = clear;
+    if (keeps_fence) row.request = std::move(request);
+    seal_record(*with.key, row);
+    key = with;
+  }
+};
+
+Task<StoreResult<SealedStore::Sent>> SealedStore::sealed(Record next, bool keeps_fence) {
+  Sent sent;
+  sent.keeps_fence = keeps_fence;
+  if (!keys_->on()) {
+    sent.row = std::move(next);
+    co_return std::move(sent);
+  }
+  if (keeps_fence) sent.key = held_.find(next);
+  if (!sent.key && !needs_no_key(next, keeps_fence)) {
+    const StoreResult<SealingKey> key = co_await keys_->to_seal(next.scope);
+    const bool is_owners = !key && key.error() == StoreError::unreadable && keeps_fence;
+    if (!key) co_return Unexpected{is_owners ? StoreError::unavailable : key.error()};
+    sent.key = *key;
+  }
+  sent.row = next;
+  sent.clear = std::move(next);
+  if (sent.key) seal_record(*sent.key->key, sent.row);
+  co_return std::move(sent);
+}
+
 Task<Results> SealedStore::insert_or_read(std::vector<Record> fresh) {
-  Share share(fresh.size());
+  Results results(fresh.size(), Unexpected{StoreError::unreadable});
+  std::vector<std::pair<std::size_t, Sent>> all;  // but those that were refused here
   std::vector<Record> batch;
-  batch.reserve(fresh.size());
   for (std::size_t i = 0; i < fresh.size(); ++i) {
-    if (keys_->on()) {
-      const StoreResult<SharedKey> key = co_await keys_->to_seal(fresh[i].scope);
-      if (!key) {
-        share.results[i] = Unexpected{key.error()};
-        continue;
-      }
-      seal_record(**key, fresh[i]);
+    StoreResult<Sent> sent = co_await sealed(std::move(fresh[i]), false);
+    if (!sent) {
+      results[i] = Unexpected{sent.error()};
+      continue;
     }
-    share.places.push_back(i);
-    batch.push_back(std::move(fresh[i]));
+    batch.push_back(sent->row);
+    all.emplace_back(i, std::move(*sent));
   }
   Results written = co_await store_->insert_or_read(std::move(batch));
   for (std::size_t i = 0; i < written.size(); ++i) {
-    if (written[i]) written[i] = co_await opened(std::move(*written[i]));
-    share.results[share.places[i]] = std::move(written[i]);
+    auto& [place, sent] = all[i];
+    if (written[i]) written[i] = co_await finished(std::move(sent), std::move(*written[i]));
+    results[place] = std::move(written[i]);
   }
-  co_return std::move(share.results);
+  co_return std::move(results);
 }
 
 Task<Results> SealedStore::replace(std::vector<Replacement> batch) {
-  Share share(batch.size());
+  Results results(batch.size(), Unexpected{StoreError::unreadable});
+  std::vector<std::pair<std::size_t, Sent>> all;  // but those that were refused here
   std::vector<Replacement> changes;
-  changes.reserve(batch.size());
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    if (keys_->on() && !needs_no_key(batch[i])) {
-      const StoreResult<SharedKey> key = co_await keys_->to_seal(batch[i].next.scope);
-      if (!key) {
-        share.results[i] = Unexpected{key.error()};
-        continue;
-      }
-      seal_record(**key, batch[i].next);
+    const bool keeps_fence = batch[i].next.fence == batch[i].expected.fence;
+    StoreResult<Sent> sent = co_await sealed(std::move(batch[i].next), keeps_fence);
+    if (!sent) {
+      results[i] = Unexpected{sent.error()};
+      continue;
     }
-    share.places.push_back(i);
-    changes.push_back(std::move(batch[i]));
+    changes.push_back({sent->row, batch[i].expected, std::move(batch[i].audit)});
+    all.emplace_back(i, std::move(*sent));
   }
   Results written = co_await store_->replace(std::move(changes));
   for (std::size_t i = 0; i < written.size(); ++i) {
-    if (written[i]) written[i] = co_await opened(std::move(*written[i]));
-    share.results[share.places[i]] = std::move(written[i]);
+    auto& [place, sent] = all[i];
+    if (written[i]) written[i] = co_await finished(std::move(sent), std::move(*written[i]));
+    results[place] = std::move(written[i]);
   }
-  co_return std::move(share.results);
+  co_return std::move(results);
+}
+
+Task<StoreResult<Written>> SealedStore::finished(Sent sent, Written written) {
+  keys_->hear(written.purge_epoch);
+  if (!written.current) {
+    if (sent.keeps_fence) held_.drop(sent.row);
+    co_return std::move(written);
+  }
+  StoreResult<Written> sure = co_await confirmed(sent, std::move(written));
+  if (!sure) co_return Unexpected{sure.error()};
+  if (sure->mine && sent.key) {
+    held_.keep(*sure->current, *sent.key);
+  } else if (sent.keeps_fence && guard_of(*sure->current) != guard_of(sent.row)) {
+    const bool still_held =
+        sure->current->fence == sent.row.fence && status_of(*sure->current) == Status::in_progress;
+    if (!still_held) held_.drop(sent.row);
+  }
+  const bool mine = sure->mine;
+  const bool completed = status_of(*sure->current) == Status::completed;
+  if (completed && keys_->on() && has_clear(*sure->current)) {
+    co_await seal_in_place(sure->current);
+  }
+  if (sent.key) sure->current = sent.opened(std::move(sure->current));
+  StoreResult<Written> opened_row = co_await opened(std::move(*sure));
+  // What its owner has learned of it is not dropped because the row as another left it is sealed.
+  const bool is_owners =
+      sent.keeps_fence && !mine && !opened_row && opened_row.error() == StoreError::unreadable;
+  if (is_owners) co_return Unexpected{StoreError::unavailable};
+  co_return std::move(opened_row);
+}
+
+// The purge epoch rises in the commit that erases a data key. A write at another epoch than the one
+// at which its key was read may have come after that: then it is sealed with the scope's new key
+// before it counts.
+Task<StoreResult<Written>> SealedStore::confirmed(Sent& sent, Written written) {
+  for (int round = 0; round < confirmations_max; ++round) {
+    if (!sent.must_be_confirmed(written)) co_return std::move(written);
+    StoreResult<SealingKey> now = co_await keys_->to_seal(sent.row.scope);
+    // One that another thread has read, and perhaps before that epoch, proves nothing.
+    if (now && now->epoch != written.purge_epoch) {
+      now = co_await keys_->to_seal_now(sent.row.scope);
+    }
+    if (!now) break;
+    if (now->key->generation == sent.key->key->generation) co_return std::move(written);
+    Replacement change{sent.row, guard_of(*written.current), std::nullopt};
+    sent.seal_anew(*now);
+    change.next = sent.row;
+    StoreResult<Written> again = co_await store_->replace_one(std::move(change));
+    if (!again || !again->mine || !again->current) break;
+    keys_->hear(again->purge_epoch);
+    written = std::move(*again);
+  }
+  // It is written, and its owner asks again.
+  co_return Unexpected{StoreError::in_doubt};
 }
 
 Task<StoreResult<Written>> SealedStore::opened(Written written) {
-  keys_->hear(written.purge_epoch);
-  if (!written.current) co_return std::move(written);
   if (has_sealed(*written.current)) {
     StoreResult<Record> record = co_await opened_record(*keys_, *written.current);
-    // Our own write is done although it cannot be read back: who asks again as the same owner
-    // knows.
+    // Our own write is done although it cannot be read back: its owner asks again.
     if (!record) co_return Unexpected{written.mine ? StoreError::in_doubt : record.error()};
     written.current = share(std::move(*record));
-  } else if (keys_->on() && status_of(*written.current) == Status::completed) {
-    co_await seal_in_place(written.current);
   }
   co_return std::move(written);
 }
 
-// Best effort: whoever finds it next does the same.
+// Best effort: the next request that finds it does the same.
 Task<void> SealedStore::seal_in_place(SharedRecord clear) {
-  const StoreResult<SharedKey> key = co_await keys_->to_seal(clear->scope);
-  if (!key) co_return;
-  Replacement change{*clear, guard_of(*clear), std::nullopt};
-  seal_record(**key, change.next);
-  co_await store_->replace_one(std::move(change));
+  StoreResult<Sent> sent = co_await sealed(*clear, true);
+  if (!sent || !sent->key) co_return;
+  Replacement change{sent->row, guard_of(*clear), std::nullopt};
+  StoreResult<Written> written = co_await store_->replace_one(std::move(change));
+  if (written && written->current) co_await confirmed(*sent, std::move(*written));
 }
 
 Task<StoreResult<std::optional<Record>>> SealedStore::find(Scope scope, Key key) {
@@ -161,12 +265,12 @@ Task<StoreResult<std::vector<Record>>> SealedStore::pending(PassQuery query) {
 
 Task<StoreResult<Done>> SealedStore::keep_evidence(LateEvidence evidence) {
   if (!evidence.response || !keys_->on()) co_return co_await store_->keep_evidence(evidence);
-  const StoreResult<SharedKey> key = co_await keys_->to_seal(evidence.scope);
+  const StoreResult<SealingKey> key = co_await keys_->to_seal_now(evidence.scope);
   if (!key && key.error() != StoreError::unreadable) co_return Unexpected{key.error()};
   if (key) {
     const std::string place =
         place_of_answer("evidence", evidence.scope, evidence.key, evidence.fence);
-    evidence.response = sealed_answer(**key, place, *evidence.response);
+    evidence.response = sealed_answer(*key->key, place, *evidence.response);
   } else {
     evidence.response->headers.clear();
     evidence.response->body.reset();

@@ -5,6 +5,10 @@
 // keys are configured: then nothing is sealed, and what is sealed is unreadable, never replayed and
 // never a reason to execute.
 //
+// Renewals need no data key but the one that the record was begun with, which is kept (HeldKeys). A
+// write that may have come after its data key was erased is confirmed before it counts, and sealed
+// with the scope's next key where it was: no answer is given that cannot be read afterwards.
+//
 // A row in clear (from before, or from pawl.complete) is read as ever, and sealed in place by the
 // write or reservation that finds it. A row whose data key was erased is a tombstone.
 #pragma once
@@ -12,7 +16,7 @@
 #include <atomic>
 #include <memory>
 
-#include "src/adapters/sealed/data_keys.hpp"
+#include "src/adapters/sealed/held_keys.hpp"
 #include "src/ports/store.hpp"
 
 namespace pawl::sealed {
@@ -25,7 +29,8 @@ class SealedStore final : public Store {
   // `unreadable` where no key of ours seals in the scope: before anything is executed, because its
   // answer could not be kept.
   Task<std::vector<StoreResult<Written>>> insert_or_read(std::vector<Record> fresh) override;
-  // The same for what takes a record over.
+  // The same for what takes a record over. What its owner writes (a renewal, an outcome) is never
+  // `unreadable` for want of a key: `unavailable`, so that it is kept and tried again.
   Task<std::vector<StoreResult<Written>>> replace(std::vector<Replacement> batch) override;
   Task<StoreResult<std::vector<bool>>> erase(std::vector<Erasure> batch) override {
     return store_->erase(std::move(batch));
@@ -48,12 +53,19 @@ class SealedStore final : public Store {
   }
 
  private:
+  // One row of a write, in clear and as it went to the store.
+  struct Sent;
+
+  Task<StoreResult<Sent>> sealed(Record next, bool keeps_fence);
+  Task<StoreResult<Written>> finished(Sent sent, Written written);
+  Task<StoreResult<Written>> confirmed(Sent& sent, Written written);
   Task<StoreResult<Written>> opened(Written written);
   Task<void> seal_in_place(SharedRecord clear);
   Task<StoreResult<std::vector<Record>>> opened_page(StoreResult<std::vector<Record>> page);
 
   const std::shared_ptr<Store> store_;
   const std::shared_ptr<DataKeys> keys_;
+  HeldKeys held_;
   std::atomic<std::size_t> unreadable_ = 0;
 };
 

@@ -1,72 +1,8 @@
 // What would execute twice, or show what was erased, if sealing went wrong.
-#include "src/adapters/sealed/sealed_store.hpp"
-
-#include <gtest/gtest.h>
-
-#include "src/adapters/memory/memory_data_key_store.hpp"
-#include "src/adapters/memory/memory_store.hpp"
-#include "src/adapters/sealed/sealed_records.hpp"
-#include "src/core/sealed.hpp"
-#include "testing/builders.hpp"
-#include "testing/run.hpp"
+#include "src/adapters/sealed/sealed_store_fixture.hpp"
 
 namespace pawl::sealed {
 namespace {
-
-using pawl::testing::a_stored_response;
-using pawl::testing::an_in_progress_record;
-using pawl::testing::in_state;
-using pawl::testing::run;
-using pawl::testing::some_time;
-
-const EncryptionKey first_key{"2025", std::string(32, 'o')};
-const EncryptionKey other_key{"2026", std::string(32, 'n')};
-
-class SealedStoreTest : public ::testing::Test {
- protected:
-  // One more node, with those keys.
-  std::unique_ptr<SealedStore> node(std::vector<EncryptionKey> keys) {
-    return std::make_unique<SealedStore>(
-        inner, std::make_shared<DataKeys>(data_keys, KeyRing{std::move(keys)}));
-  }
-  // Reserved and answered, as a paid request is.
-  Record paid(Store& store, std::string_view key = "test-key-00000001") {
-    const Record held = an_in_progress_record(key);
-    EXPECT_TRUE(run(store.insert_or_read_one(held))->mine);
-    Record done = in_state(held, Status::completed, some_time());
-    EXPECT_TRUE(run(store.replace_one({done, guard_of(held), std::nullopt}))->mine);
-    return done;
-  }
-  // Accepted and waiting for a worker.
-  Record accepted(Store& store, std::string_view key = "test-key-00000001") {
-    Record waiting = in_state(an_in_progress_record(key), Status::pending, some_time());
-    waiting.request = StoredRequest{"/v1/pay?x=1", {{"A", "1"}}, "secret request"};
-    EXPECT_TRUE(run(store.insert_or_read_one(waiting))->mine);
-    return waiting;
-  }
-  // The next request with the same key: a reservation of a new owner.
-  StoreResult<Written> retry(Store& store, const Record& like) {
-    return run(store.insert_or_read_one(an_in_progress_record(like.key.text, "owner-of-retry")));
-  }
-  [[nodiscard]] Record stored() const { return inner->records().at(0); }
-  [[nodiscard]] StoredResponse stored_answer(std::size_t row) const {
-    const Record record = inner->records().at(row);
-    return std::get<Completed>(record.state).response;
-  }
-  [[nodiscard]] StoredResponse kept_answer(std::size_t row) const {
-    const LateEvidence evidence = inner->evidence().at(row);
-    return *evidence.response;
-  }
-  void forget() {
-    const AuditEntry entry{"operator", "scope-forget", "a test"};
-    EXPECT_EQ(*run(data_keys->forget(Scope{"tenant-a"}, entry)), 1U);
-  }
-
-  std::shared_ptr<memory::MemoryStore> inner =
-      std::make_shared<memory::MemoryStore>([] { return some_time(); });
-  std::shared_ptr<memory::MemoryDataKeyStore> data_keys =
-      std::make_shared<memory::MemoryDataKeyStore>();
-};
 
 TEST_F(SealedStoreTest, NothingOfAnAnswerOrARequestLiesInClear) {
   const auto store = node({first_key});
@@ -123,7 +59,7 @@ TEST_F(SealedStoreTest, AKeyOfAForgottenScopeStaysUsed) {
   const auto store = node({first_key});
   const Record done = paid(*store);
   forget();
-  inner->purge(Scope{"none"}, Key{"none"});
+  raise_purge_epoch();
   const auto other = node({first_key});
   const StoreResult<Written> again = retry(*other, done);
   ASSERT_TRUE(again);

@@ -23,11 +23,16 @@ class SealedPhaseTransaction final : public PhaseTransaction {
   }
   Record complete(const Record& held, const StoredResponse& response) override {
     const SharedKey key = keys_.on() ? keys_.at_hand(held.scope) : nullptr;
-    if (!key) return in_clear(inner_->complete(held, response), held);
+    // Looked up in this very transaction: what is sealed with a key that was erased is lost.
+    const bool seals = key && inner_->has_data_key(held.scope, key->generation);
+    if (!seals) return in_clear(inner_->complete(held, response), held);
     const std::string place = place_of_answer("response", held.scope, held.key, held.fence);
     Record done = in_clear(inner_->complete(held, sealed_answer(*key, place, response)), held);
     std::get<Completed>(done.state).response = response;
     return done;
+  }
+  bool has_data_key(const Scope& scope, int generation) override {
+    return inner_->has_data_key(scope, generation);
   }
   Commit commit() override { return inner_->commit(); }
 

@@ -1,6 +1,7 @@
 // A service's transactions, with the answers they complete sealed. The data key is at hand: the
-// reservation that came before has needed it. Where it is not any more, the answer is stored in
-// clear, as pawl.complete stores it, and sealed by whoever finds it next.
+// reservation that came before has needed it. Where it is not any more, or was erased, the
+// answer is stored in clear, as pawl.complete stores it, and sealed by the request that finds it
+// next.
 #pragma once
 
 #include <memory>

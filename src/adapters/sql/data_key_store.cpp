@@ -11,6 +11,11 @@ namespace {
 
 constexpr const char* key_columns = "SELECT scope_id, generation, kek, wrapped FROM pawl.data_keys";
 
+// In the statement that seals: a key that was erased meanwhile seals nothing any more.
+constexpr const char* while_key_is_there =
+    " AND EXISTS (SELECT 1 FROM pawl.data_keys AS d WHERE d.scope_id = $1"
+    " AND d.generation = CAST($6 AS bigint) AND d.wrapped <> '') RETURNING 1";
+
 WrappedKey wrapped_key_of(const Row& row) {
   RowReader columns(row);
   WrappedKey key;
@@ -128,12 +133,13 @@ Task<StoreResult<std::size_t>> SqlDataKeyStore::forget(Scope scope, AuditEntry a
       });
 }
 
-Task<StoreResult<bool>> SqlDataKeyStore::seal_message(OutboxRow sealed, std::string digest) {
+Task<StoreResult<bool>> SqlDataKeyStore::seal_message(OutboxRow sealed, std::string digest,
+                                                      int generation) {
   return port_.run<bool>(
-      [sealed = std::move(sealed), digest = std::move(digest)](Session& session) {
-        return any(session.run(
-            session.seal_message(),
-            {sealed.scope.text, sealed.id, headers_text(sealed.headers), sealed.body, digest}));
+      [sealed = std::move(sealed), digest = std::move(digest), generation](Session& session) {
+        return any(session.run(session.seal_message() + std::string(while_key_is_there),
+                               {sealed.scope.text, sealed.id, headers_text(sealed.headers),
+                                sealed.body, digest, number(generation)}));
       });
 }
 

@@ -21,7 +21,8 @@ class SqlDataKeyStore final : public DataKeyStore {
   Task<StoreResult<Counts>> counts() override;
   Task<StoreResult<bool>> rewrap(WrappedKey was, WrappedKey next) override;
   Task<StoreResult<std::size_t>> forget(Scope scope, AuditEntry audit) override;
-  Task<StoreResult<bool>> seal_message(OutboxRow sealed, std::string digest) override;
+  Task<StoreResult<bool>> seal_message(OutboxRow sealed, std::string digest,
+                                       int generation) override;
   [[nodiscard]] std::string trouble() const override { return port_.trouble(); }
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/core/json_writer.hpp"
+#include "src/core/sealed.hpp"
 
 namespace pawl::sqlite {
 namespace {
@@ -96,6 +97,7 @@ std::optional<Headers> decode_headers(std::string_view text) {
 std::string encode_request(const StoredRequest& request) {
   JsonObject head;
   head.raw("target", quoted(request.target)).raw("headers", encode_headers(request.headers));
+  if (is_sealed(request)) head.number(sealed_member, sealed_request_version);
   return std::move(head).done() + "\n" + request.body;
 }
 
@@ -103,7 +105,8 @@ std::optional<StoredRequest> decode_request(std::string_view bytes) {
   const std::size_t line_end = bytes.find('\n');  // JSON strings have none: it is escaped there
   if (line_end == std::string_view::npos) return std::nullopt;
   const Expected<json::Value, json::Error> head = json::read(bytes.substr(0, line_end));
-  if (!head || head->kind != json::Kind::object || head->members.size() != 2) return std::nullopt;
+  if (!head || head->kind != json::Kind::object || !has_members_of_request(*head))
+    return std::nullopt;
   std::optional<std::string> target = unquoted(head->find("target"));
   std::optional<Headers> headers = headers_of(head->find("headers"));
   if (!target || !headers) return std::nullopt;

@@ -25,7 +25,7 @@ std::string DialectSession::audit_insert() const {
 
 std::string DialectSession::seal_message() const {
   return "UPDATE pawl.outbox SET headers = $3, body = CAST($4 AS BLOB), sealed_digest = $5"
-         " WHERE scope_id = $1 AND id = $2 AND sealed_digest = '' RETURNING 1";
+         " WHERE scope_id = $1 AND id = $2 AND sealed_digest = ''";
 }
 
 std::string DialectSession::schema_version() const {

@@ -148,6 +148,14 @@ Record SqlitePhaseTransaction::advance(const Record& held, const std::string& re
   return next;
 }
 
+bool SqlitePhaseTransaction::has_data_key(const Scope& scope, int generation) {
+  return !query(
+              "SELECT 1 FROM main.data_keys WHERE scope_id = ?1 AND generation = ?2"
+              " AND wrapped <> ''",
+              {scope.text, std::int64_t{generation}})
+              .empty();
+}
+
 Record SqlitePhaseTransaction::complete(const Record& held, const StoredResponse& response) {
   const Record before = own(held);
   const Instant now = wall_time();

@@ -35,6 +35,7 @@ class SqlitePhaseTransaction final : public PhaseTransaction {
   std::string enqueue(const Record& held, const OutboxItem& item) override;
   Record advance(const Record& held, const std::string& recovery_point) override;
   Record complete(const Record& held, const StoredResponse& response) override;
+  bool has_data_key(const Scope& scope, int generation) override;
   Commit commit() override;
 
  private:
