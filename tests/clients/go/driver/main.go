@@ -65,6 +65,9 @@ type caseLine struct {
 	URL  string
 	Call struct {
 		Method, Path string
+		URL          *string
+		Headers      map[string]string
+		Warm         bool
 		JSON         json.RawMessage
 		Key          *string
 		Keyless      bool
@@ -80,6 +83,7 @@ type caseLine struct {
 		SettleMs  float64 `json:"settle_ms"`
 	}
 	Op, Sqlstate, Without, Fails string
+	OnError                      string `json:"on_error"`
 	Reply                        int
 	External                     bool
 }
@@ -97,6 +101,18 @@ func caller(wanted caseLine) object {
 		call.Key = *wanted.Call.Key
 	} else if !wanted.Call.Keyless {
 		call.Key = pawl.NewKey()
+	}
+	if wanted.Call.URL != nil {
+		call.URL = *wanted.Call.URL
+	}
+	for name, value := range wanted.Call.Headers {
+		if call.Header == nil {
+			call.Header = http.Header{}
+		}
+		call.Header[name] = []string{value}
+	}
+	if wanted.Call.Warm {
+		_, _ = client.Do(context.Background(), pawl.Call{Method: http.MethodGet, URL: wanted.URL + "/warm"})
 	}
 	answer, err := client.Do(context.Background(), call)
 	if err != nil {
