@@ -4,11 +4,11 @@ import asyncio
 import math
 import subprocess
 import sys
-import traceback
 
 from drivers import ROOT
 from generate import PAID, grant
 from real import until
+from runner import Count, expect
 from scripted import Scripted
 
 sys.path.insert(0, str(ROOT / "clients/python/src"))
@@ -16,10 +16,6 @@ import pawl_client as pawl  # noqa: E402
 
 KEY, ANSWER = "payout-2024-06-0001", pawl.Reply(201, json={"id": "po_1"})
 DONE = {"status": 200, "json": {"status": "completed"}}
-
-
-def expect(wanted, got, what):
-    assert wanted == got, f"{what}: {got!r} instead of {wanted!r}"
 
 
 def verbs(server):
@@ -81,36 +77,31 @@ def cancelled_work_says_nothing(server):
     expect(["reserve"], verbs(server), "calls")
 
 
-def what_is_done_is_recorded_although_cancelled(server):
-    server.script = {"reserve": [grant()], "complete": [{"gated": True, "status": 503}, DONE]}
-
+def settled_although_cancelled(server, verb, work):
     async def run():
-        async def work(job):
-            return ANSWER
         task = asyncio.ensure_future(consumer(server).run(KEY, {}, work))
-        await asyncio.to_thread(until, "it completes", lambda: "complete" in verbs(server))
+        await asyncio.to_thread(until, f"it calls {verb}", lambda: verb in verbs(server))
         task.cancel()
         await asyncio.sleep(0)
         server.gate.set()
         expect(True, await cancelled(task), "cancelled")
+    server.script["reserve"] = [grant()]
     asyncio.run(run())
-    expect(["reserve", "complete", "complete"], verbs(server), "calls")
+    expect(["reserve", verb, verb], verbs(server), "calls")
+
+
+def what_is_done_is_recorded_although_cancelled(server):
+    async def work(job):
+        return ANSWER
+    server.script = {"complete": [{"gated": True, "status": 503}, DONE]}
+    settled_although_cancelled(server, "complete", work)
 
 
 def what_was_not_done_is_released_although_cancelled(server):
-    server.script = {"reserve": [grant()], "release": [{"gated": True, "status": 503}, {"status": 200, "json": {"status": "failed_retryable"}}]}
-
-    async def run():
-        async def work(job):
-            raise pawl.NotExecuted("the bank is closed")
-        task = asyncio.ensure_future(consumer(server).run(KEY, {}, work))
-        await asyncio.to_thread(until, "it releases", lambda: "release" in verbs(server))
-        task.cancel()
-        await asyncio.sleep(0)
-        server.gate.set()
-        expect(True, await cancelled(task), "cancelled")
-    asyncio.run(run())
-    expect(["reserve", "release", "release"], verbs(server), "calls")
+    async def work(job):
+        raise pawl.NotExecuted("the bank is closed")
+    server.script = {"release": [{"gated": True, "status": 503}, {"status": 200, "json": {"status": "failed_retryable"}}]}
+    settled_although_cancelled(server, "release", work)
 
 
 def a_deadline_that_never_comes_is_refused(_):
@@ -136,19 +127,14 @@ TESTS = [a_call_needs_its_key, a_cancelled_call_is_not_tried_again, cancelled_wo
 
 
 def main():
-    passed, failed = 0, 0
+    count = Count("cancelled")
     for test in TESTS:
         server = Scripted([])
         try:
-            test(server)
-            passed += 1
-        except Exception:
-            failed += 1
-            print(f"FAILED {test.__name__}\n{traceback.format_exc()}", flush=True)
+            count.run(test.__name__, test, server)
         finally:
             server.close()
-    print(f"cancelled: {passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+    return count.exit_code()
 
 
 if __name__ == "__main__":

@@ -6,19 +6,15 @@ import socket
 import subprocess
 import sys
 import tempfile
-import traceback
 from pathlib import Path
 
 from drivers import BUILD, PYTHON, ROOT
 from real import PAWL, Postgres, Program, free_port, until
+from runner import Count, expect
 
 EXAMPLE = ROOT / "examples/clients"
 PROGRAMS = {"node": lambda name: ["node", f"{name}.mjs"], "python": lambda name: [PYTHON, f"{name}.py"],
             "go": lambda name: [str(BUILD / f"example_{name}")]}
-
-
-def expect(wanted, got, what):
-    assert wanted == got, f"{what}: {got!r} instead of {wanted!r}"
 
 
 def listens(port):
@@ -120,25 +116,19 @@ TESTS = [pays_once, pays_once_although_all_were_away, its_configuration_is_right
 
 
 def main(languages):
-    passed, failed = 0, 0
+    count = Count("examples")
     postgres = Postgres()
     try:
         for language in languages:
-            shop = Shop(postgres, language)
+            stage = Shop(postgres, language)
             try:
                 for test in TESTS:
-                    try:
-                        test(shop)
-                        passed += 1
-                    except Exception:
-                        failed += 1
-                        print(f"FAILED {language}: {test.__name__}\n{traceback.format_exc()}", flush=True)
+                    count.run(f"{language}: {test.__name__}", test, stage)
             finally:
-                shop.close()
+                stage.close()
     finally:
         postgres.close()
-    print(f"examples: {passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+    return count.exit_code()
 
 
 if __name__ == "__main__":

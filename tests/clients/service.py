@@ -4,10 +4,10 @@ import json
 import os
 import subprocess
 import sys
-import traceback
 
 from drivers import BUILD, HERE, PYTHON
 from real import ROOT, Postgres
+from runner import Count, expect
 
 SCOPE = "tenant-a"
 PROGRAMS = {"node": ["node", str(HERE / "node_sql.mjs")], "python": [PYTHON, str(HERE / "python_sql.py"), "sync"],
@@ -54,10 +54,6 @@ class Service:
         """A transactional handler that inserts a payment and ends the transaction itself: `commit`, `rollback`, ..."""
         answer = self.ask(headers=headers, handler=ends)
         return answer["status"], answer["outcome"]
-
-
-def expect(wanted, got, what):
-    assert wanted == got, f"{what}: {got!r} instead of {wanted!r}"
 
 
 MESSAGE = {"op": "enqueue", "destination": "bank", "body": '{"amount":1000}', "headers": {"X-Batch": "7"}, "step": "first"}
@@ -160,25 +156,19 @@ TESTS = [completes, completes_and_rolls_back, completes_with_an_old_fence, advan
 
 
 def main(languages):
-    passed, failed = 0, 0
+    count = Count("service")
     postgres = Postgres()
     try:
         for language in languages:
-            service = Service(postgres, language)
+            stage = Service(postgres, language)
             try:
                 for test in TESTS:
-                    try:
-                        test(service)
-                        passed += 1
-                    except Exception:
-                        failed += 1
-                        print(f"FAILED {language}: {test.__name__}\n{traceback.format_exc()}", flush=True)
+                    count.run(f"{language}: {test.__name__}", test, stage)
             finally:
-                service.close()
+                stage.close()
     finally:
         postgres.close()
-    print(f"service: {passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+    return count.exit_code()
 
 
 if __name__ == "__main__":
