@@ -14,22 +14,28 @@ function fakeClock() {
 }
 
 const failure = (error) => ({
-  outcome: error instanceof pawl.PawlError ? error.constructor.name : `${error.stack}`, code: error.code, status: error.status });
+  outcome: error instanceof pawl.PawlError ? error.constructor.name : `${error.stack}`, code: error.code, status: error.status, key: error.key });
 
 async function caller({ call, url }) {
   const clock = fakeClock();
   const start = clock.now();
-  const caller = new pawl.Caller({ clock: { ...clock, now: () => start + clock.moved }, deadlineMs: call.deadline_ms ?? 120_000,
+  const caller = new pawl.Caller({ clock: { ...clock, now: () => start + clock.moved, sleep: (ms) => clock.sleep(ms) }, deadlineMs: call.deadline_ms ?? 120_000,
     maxTries: call.max_tries, tryTimeoutMs: call.try_timeout_ms ?? 30_000 });
   const wanted = { method: call.method, url: call.url ?? url + call.path };
   if (call.headers) wanted.headers = call.headers;
   if (call.json !== null) wanted.json = call.json;
   if (call.key !== null) wanted.key = call.key;
   if (call.keyless) wanted.keyless = true;
+  if (call.cancel) {
+    const controller = new AbortController();
+    const { sleep } = clock;
+    wanted.signal = controller.signal;
+    clock.sleep = async (ms) => { await sleep(ms); controller.abort(); };
+  }
   try {
     if (call.warm) await caller.call({ method: 'GET', url: `${url}/warm` });
     const answer = await caller.call(wanted);
-    return { outcome: 'answer', status: answer.status, body: answer.text(), replayed: answer.replayed, waits_ms: clock.waits };
+    return { outcome: 'answer', status: answer.status, body: answer.text(), replayed: answer.replayed, key: answer.key, waits_ms: clock.waits };
   } catch (error) {
     return { ...failure(error), waits_ms: clock.waits };
   }

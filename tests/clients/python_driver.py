@@ -28,7 +28,8 @@ class FakeClock:
 
 def failure(error):
     name = type(error).__name__ if isinstance(error, pawl.PawlError) else repr(error)
-    return {"outcome": name, "code": getattr(error, "code", None), "status": getattr(error, "status", None)}
+    return {"outcome": name, "code": getattr(error, "code", None), "status": getattr(error, "status", None),
+            "key": getattr(error, "key", None)}
 
 
 def caller(case):
@@ -58,7 +59,7 @@ def caller(case):
             answer = client.call(call["method"], url, **wanted)
     except Exception as error:
         return {**failure(error), "waits_ms": fake.waits}
-    return {"outcome": "answer", "status": answer.status, "body": answer.text(), "replayed": answer.replayed, "waits_ms": fake.waits}
+    return {"outcome": "answer", "status": answer.status, "body": answer.text(), "replayed": answer.replayed, "key": answer.key, "waits_ms": fake.waits}
 
 
 ANSWER = pawl.Reply(201, json={"id": "po_1"})

@@ -50,7 +50,7 @@ func failure(err error) object {
 	if !errors.As(err, &own) {
 		return object{"outcome": fmt.Sprintf("%T %v", err, err)}
 	}
-	result := object{"outcome": string(own.Kind)}
+	result := object{"outcome": string(own.Kind), "key": own.Key}
 	if own.Code != "" {
 		result["code"] = own.Code
 	}
@@ -67,7 +67,7 @@ type caseLine struct {
 		Method, Path string
 		URL          *string
 		Headers      map[string]string
-		Warm         bool
+		Warm, Cancel bool
 		JSON         json.RawMessage
 		Key          *string
 		Keyless      bool
@@ -114,13 +114,18 @@ func caller(wanted caseLine) object {
 	if wanted.Call.Warm {
 		_, _ = client.Do(context.Background(), pawl.Call{Method: http.MethodGet, URL: wanted.URL + "/warm"})
 	}
-	answer, err := client.Do(context.Background(), call)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if sleep := client.Clock.Sleep; wanted.Call.Cancel {
+		client.Clock.Sleep = func(ctx context.Context, wait time.Duration) error { cancel(); return sleep(ctx, wait) }
+	}
+	answer, err := client.Do(ctx, call)
 	if err != nil {
 		result := failure(err)
 		result["waits_ms"] = fake.waits
 		return result
 	}
-	return object{"outcome": "answer", "status": answer.Status, "body": string(answer.Body), "replayed": answer.Replayed(), "waits_ms": fake.waits}
+	return object{"outcome": "answer", "status": answer.Status, "body": string(answer.Body), "replayed": answer.Replayed(), "key": answer.Key, "waits_ms": fake.waits}
 }
 
 func work(ctx context.Context, kind string, job *pawl.Job) (pawl.Reply, error) {
