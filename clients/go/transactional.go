@@ -69,7 +69,7 @@ func (t *Transactional) Run(request *http.Request) (reply Reply) {
 	return progress.failed(err)
 }
 
-// report: what becomes of a request is not changed by who is told.
+// report: an error handler that fails does not change what became of the request.
 func (t *Transactional) report(err error) {
 	defer func() { _ = recover() }()
 	if t.OnError != nil {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""examples/clients in each language, behind a real gateway: an order is paid once, whoever was not there at first."""
+"""examples/clients in each language, behind a real gateway: an order is paid once, whatever was not running at first."""
 import os
 import shutil
 import socket
@@ -89,7 +89,7 @@ def pays_once(shop):
         each.kill_hard()
 
 
-def pays_once_although_all_were_away(shop):
+def pays_once_although_nothing_was_running(shop):
     code, said = shop.pay("order-4713", "1000", deadline_ms="700")
     expect((75, "Unavailable: run it again, with the same key"), (code, said), "without a gateway")
     gateway = shop.gateway()
@@ -112,7 +112,7 @@ def its_configuration_is_right(shop):
     subprocess.run([PAWL, "config", "check", str(EXAMPLE / "pawl.toml")], check=True, capture_output=True)
 
 
-TESTS = [pays_once, pays_once_although_all_were_away, its_configuration_is_right]
+TESTS = [pays_once, pays_once_although_nothing_was_running, its_configuration_is_right]
 
 
 def main(languages):

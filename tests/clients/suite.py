@@ -41,7 +41,7 @@ def check_caller(case, result, server, errors):
             errors.append(f"{key} is no UUID of version 7")
     elif tries:
         differ(errors, "key", None if expect.get("no_key") else case["call"]["key"], key)
-    if tries and not expect.get("no_key"):  # whoever has only the result must be able to try again with its key
+    if tries and not expect.get("no_key"):  # from the result alone the next try must be possible
         differ(errors, "key of the result", key, result.get("key") or None)
     for request in tries:
         if case["call"]["json"] is not None:

@@ -127,7 +127,7 @@ export async function runTransactional(
     return await inTransaction(pool, incoming, handler, options, progress);
   } catch (error) {
     const said = await rollBack(error, progress);
-    try { options.onError?.(said); } catch { /* what is reported is not changed by who is told */ }
+    try { options.onError?.(said); } catch { /* an error handler that fails does not change what became of the request */ }
     return failed(said, progress.committing, progress.request?.external ?? false);
   } finally {
     progress.client?.release(progress.broken);

@@ -138,7 +138,7 @@ def _was_closed(connection: Any) -> bool:
 
 
 def _report(options: TransactionalOptions, error: BaseException) -> None:
-    with contextlib.suppress(Exception):  # what is reported is not changed by who is told
+    with contextlib.suppress(Exception):  # one that fails does not change what became of the request
         options.on_error(error)
 
 
