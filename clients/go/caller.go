@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"time"
@@ -67,8 +68,13 @@ func (a *Answer) Replayed() bool { return a.Header.Get("Idempotent-Replayed") ==
 
 var (
 	keySyntax = regexp.MustCompile(`^[\x21-\x7e]([\x20-\x7e]{0,253}[\x21-\x7e])?$`)
+	token     = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 	safe      = setOf("GET", "HEAD", "OPTIONS")
 )
+
+// Control characters but the tab.
+const unsendable = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x0a\x0b\x0c\x0d\x0e\x0f" +
+	"\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f\x7f"
 
 type callState struct {
 	call     Call
@@ -87,13 +93,13 @@ type failed struct {
 }
 
 // PostJSON posts a value as JSON under a key.
-func (c *Caller) PostJSON(ctx context.Context, key, url string, value any) (*Answer, error) {
+func (c *Caller) PostJSON(ctx context.Context, key, target string, value any) (*Answer, error) {
 	body, err := json.Marshal(value)
 	if err != nil {
 		return nil, err
 	}
 	header := http.Header{"Content-Type": {"application/json"}}
-	return c.Do(ctx, Call{Method: http.MethodPost, URL: url, Header: header, Body: body, Key: key})
+	return c.Do(ctx, Call{Method: http.MethodPost, URL: target, Header: header, Body: body, Key: key})
 }
 
 // Do returns the API's answer, or an *Error: Unknown, Misuse, Refused or Unavailable.
@@ -121,12 +127,14 @@ func (c *Caller) begin(call Call, clock Clock) (*callState, error) {
 	state := &callState{call: call, header: http.Header{}, safe: safe[call.Method]}
 	for _, all := range []http.Header{c.Header, call.Header} {
 		for name, values := range all {
-			state.header[http.CanonicalHeaderKey(name)] = values
+			state.header[http.CanonicalHeaderKey(name)] = append([]string(nil), values...)
 		}
 	}
-	if len(state.header["Idempotency-Key"]) > 0 {
-		return nil, &Error{Kind: Misuse, Message: "give the key as Key, not as a header"}
+	if err := checkRequest(call, state.header); err != nil {
+		return nil, err
 	}
+	// A copy: what a caller does with its slice must not change what the next try sends.
+	state.call.Body = append([]byte(nil), call.Body...)
 	if call.Keyless && call.Key != "" {
 		return nil, &Error{Kind: Misuse, Message: "Keyless and Key exclude each other"}
 	}
@@ -139,6 +147,29 @@ func (c *Caller) begin(call Call, clock Clock) (*callState, error) {
 	state.mayRetry = state.safe || !call.Keyless
 	state.end = clock.Now().Add(orDefault(c.Deadline, 2*time.Minute))
 	return state, nil
+}
+
+// checkRequest: what cannot be sent as it is given is a bug in this program: no reason to try again, and not to send
+// something else.
+func checkRequest(call Call, header http.Header) error {
+	if !token.MatchString(call.Method) {
+		return &Error{Kind: Misuse, Message: "Method is no HTTP method"}
+	}
+	parsed, err := url.Parse(call.URL)
+	if err != nil || parsed.Hostname() == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
+		return &Error{Kind: Misuse, Message: "URL is no http:// or https:// URL", Cause: err}
+	}
+	for name, values := range header {
+		for _, value := range values {
+			if !token.MatchString(name) || strings.ContainsAny(value, unsendable) {
+				return &Error{Kind: Misuse, Message: fmt.Sprintf("the header %q cannot be sent", name)}
+			}
+		}
+	}
+	if len(header["Idempotency-Key"]) > 0 {
+		return &Error{Kind: Misuse, Message: "give the key as Key, not as a header"}
+	}
+	return nil
 }
 
 func (c *Caller) once(ctx context.Context, state *callState, clock Clock) (*Answer, *failed) {

@@ -43,6 +43,7 @@ type wireResponse struct {
 
 type keyBody struct {
 	Decision      string        `json:"decision"`
+	Status        any           `json:"status"` // of the record; in a problem document the HTTP status
 	Fence         int64         `json:"fence"`
 	Attempt       int           `json:"attempt"`
 	RecoveryPoint string        `json:"recovery_point"`
@@ -179,22 +180,35 @@ func (c *Consumer) once(ctx context.Context, key, verb string, body map[string]a
 		return nil, nil
 	}
 	answer := &said{status: wire.status, header: wire.header, sentAt: sentAt}
-	bad := json.Unmarshal(wire.body, &answer.body) != nil
-	if wire.status < 300 && (bad || !understood(answer, verb)) {
+	if json.Unmarshal(wire.body, &answer.body) != nil {
+		answer.body = keyBody{} // a problem document is for people; its absence changes nothing
+	}
+	if wire.status < 300 && !understood(answer, verb, body) {
 		return nil, nil
 	}
 	return answer, nil
 }
 
-// A success that is no grant and no replay comes from something in between.
-func understood(answer *said, verb string) bool {
-	switch {
-	case verb != "reserve":
-		return true
-	case answer.status == 201:
-		return answer.body.Decision == "execute" && answer.body.Fence > 0 && answer.body.LeaseSeconds != nil
+// understood: a success that does not say what was asked for comes from something in between.
+func understood(answer *said, verb string, call map[string]any) bool {
+	body := answer.body
+	if verb == "reserve" && answer.status == 201 {
+		return body.Decision == "execute" && body.Fence > 0 && body.LeaseSeconds != nil
 	}
-	return answer.body.Decision == "replay" && answer.body.Response != nil
+	if answer.status != 200 {
+		return false
+	}
+	switch verb {
+	case "reserve":
+		return body.Decision == "replay" && body.Response != nil && body.Response.Status >= 100
+	case "complete":
+		return body.Status == "completed"
+	case "release":
+		return body.Status == "failed_retryable"
+	case "advance":
+		return body.RecoveryPoint != "" && body.RecoveryPoint == call["recovery_point"]
+	}
+	return body.LeaseSeconds != nil
 }
 
 func refusal(key string, answer *said) error {

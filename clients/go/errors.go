@@ -23,6 +23,8 @@ const (
 	LeaseLost Kind = "LeaseLost"
 	// StaleFence: another owner has this request now. Nothing of this transaction was kept.
 	StaleFence Kind = "StaleFence"
+	// TransactionEnded (Service): the handler committed or rolled back the transaction that it was given.
+	TransactionEnded Kind = "TransactionEnded"
 	// EnqueueConflict: another message was enqueued in this place before (PW002).
 	EnqueueConflict Kind = "EnqueueConflict"
 	// NotGuarded (Service): the request did not come through a transactional route of Pawl.

@@ -2,6 +2,7 @@ package pawl
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 )
@@ -26,9 +27,14 @@ type Job struct {
 }
 
 func newJob(c *Consumer, key, owner string, granted *said) *Job {
-	lease := time.Duration(*granted.body.LeaseSeconds * float64(time.Second))
+	lease := leaseOf(*granted.body.LeaseSeconds)
 	return &Job{Key: key, Owner: owner, Fence: granted.body.Fence, Attempt: granted.body.Attempt, consumer: c, clock: clockOr(c.Clock),
 		lease: lease, cancel: func() {}, end: granted.sentAt.Add(lease), point: granted.body.RecoveryPoint}
+}
+
+// A lease of more than a day is counted as one: it is renewed long before.
+func leaseOf(seconds float64) time.Duration {
+	return time.Duration(math.Min(seconds, 86400) * float64(time.Second))
 }
 
 // RecoveryPoint is how far this or an earlier owner came; empty: not begun.
@@ -104,7 +110,7 @@ func (j *Job) extend(answer *said) {
 	if seconds == nil || *seconds <= 0 { // 0: the store's clock is not to be trusted, and nothing is gained
 		return
 	}
-	end := answer.sentAt.Add(time.Duration(*seconds * float64(time.Second)))
+	end := answer.sentAt.Add(leaseOf(*seconds))
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	if end.After(j.end) {
@@ -126,6 +132,9 @@ func (j *Job) renew(halted context.Context) {
 		if left <= 0 {
 			j.lose()
 			return
+		}
+		if third := j.lease / 3; left > third { // one that hangs leaves time for another
+			left = third
 		}
 		answer, _ := j.consumer.once(halted, j.Key, "renew", j.call(nil), left)
 		pause = j.lease / 10

@@ -34,7 +34,7 @@ var (
 		"expectation-failed", "headers-too-large", "not-implemented", "version-not-supported", "near-duplicate")
 	retried     = setOf(408, 409, 425, 429)
 	notBegun    = setOf(408, 425, 429)
-	fromInFront = setOf(401, 403, 404, 405, 407, 421)
+	fromInFront = setOf(400, 401, 403, 404, 405, 406, 407, 411, 413, 414, 415, 417, 421, 426, 431, 451)
 )
 
 type problem struct {
@@ -120,15 +120,17 @@ func judge(answer *wireAnswer, doubt bool) meaning {
 	return means
 }
 
-var seconds = regexp.MustCompile(`^[0-9]{1,9}$`)
+var seconds = regexp.MustCompile(`^[0-9]+$`)
 
 // retryAfter is what the header says, never more than a minute; 0: nothing usable.
 func retryAfter(header http.Header, wallClock time.Time) time.Duration {
 	value := strings.TrimSpace(header.Get("Retry-After"))
 	var wait time.Duration
 	if seconds.MatchString(value) {
-		whole, _ := strconv.ParseInt(value, 10, 64)
-		wait = time.Duration(whole) * time.Second
+		wait = time.Minute
+		if whole, err := strconv.ParseInt(value, 10, 64); err == nil && whole < 60 {
+			wait = time.Duration(whole) * time.Second
+		}
 	} else if date, err := http.ParseTime(value); err == nil {
 		wait = date.Sub(wallClock)
 	}

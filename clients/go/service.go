@@ -95,9 +95,11 @@ func Complete(ctx context.Context, query QueryFunc, request Guarded, status int,
 	if err != nil {
 		return err
 	}
-	_, err = run(ctx, query, request, "SELECT pawl.complete($1, $2, $3, $4, $5::jsonb, $6)::text", status, headers, notNil(body))
+	_, err = run(ctx, query, request, completeSQL, status, headers, notNil(body))
 	return err
 }
+
+const completeSQL = "SELECT pawl.complete($1, $2, $3, $4, $5::jsonb, $6)::text"
 
 // Advance notes how far it got; the lease starts anew.
 func Advance(ctx context.Context, query QueryFunc, request Guarded, recoveryPoint string) error {
@@ -115,7 +117,7 @@ func Release(ctx context.Context, query QueryFunc, request Guarded, reason strin
 type Message struct {
 	Destination string
 	Body        []byte
-	Path        string
+	Path        string // below the destination's URL; "/" unless given
 	Header      http.Header
 	Step        string // tells messages of one transaction to one destination apart; the same in every try
 }
@@ -126,8 +128,12 @@ func Enqueue(ctx context.Context, query QueryFunc, request Guarded, message Mess
 	if err != nil {
 		return "", err
 	}
+	path := message.Path
+	if path == "" {
+		path = "/"
+	}
 	return run(ctx, query, request, "SELECT pawl.enqueue($1, $2, $3, $4, $5, $6, $7::jsonb, $8)::text",
-		message.Destination, notNil(message.Body), message.Path, headers, message.Step)
+		message.Destination, notNil(message.Body), path, headers, message.Step)
 }
 
 // A nil slice would be NULL.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"regexp"
 	"sort"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -64,15 +65,22 @@ func (t *Transactional) Run(request *http.Request) (reply Reply) {
 	if err == nil {
 		return reply
 	}
+	t.report(err)
+	return progress.failed(err)
+}
+
+// report: an error handler that fails does not change what became of the request.
+func (t *Transactional) report(err error) {
+	defer func() { _ = recover() }()
 	if t.OnError != nil {
 		t.OnError(err)
 	}
-	return progress.failed(err)
 }
 
 type progress struct {
 	transaction Transaction
 	committing  bool
+	marker      string // a setting that is local to the transaction: what ends it unseen ends the setting too
 }
 
 func (t *Transactional) step(name string) {
@@ -92,25 +100,29 @@ func (t *Transactional) run(ctx context.Context, request *http.Request, progress
 	if err != nil {
 		return Reply{}, err
 	}
+	reply, err := t.inTransaction(ctx, tx, request, progress)
+	if err != nil && !progress.committing {
+		err = progress.rollBack(ctx, tx, err)
+	}
+	return reply, err
+}
+
+func (t *Transactional) inTransaction(ctx context.Context, tx *sql.Tx, request *http.Request, progress *progress) (Reply, error) {
+	returned := false
 	defer func() {
-		if !progress.committing {
-			_ = tx.Rollback() // also when the handler panics; a lost connection has rolled back
+		if !returned {
+			_ = tx.Rollback() // the handler panics
 		}
 	}()
-	if idle := orIdle(t.IdleTimeout); idle > 0 {
-		if _, err := tx.ExecContext(ctx, fmt.Sprintf("SET LOCAL idle_in_transaction_session_timeout = %d", idle.Milliseconds())); err != nil {
-			return Reply{}, err
-		}
-	}
-	reply, err := t.Handle(ctx, tx, request, &progress.transaction)
+	reply, err := t.work(ctx, tx, request, progress)
+	returned = true
 	if err != nil {
 		return Reply{}, err
 	}
-	if reply.Status < 200 || reply.Status > 599 {
-		return Reply{}, fmt.Errorf("%d is no status", reply.Status)
-	}
-	t.step("worked")
 	if reply.Status >= 500 {
+		if err := progress.rollBack(ctx, tx, nil); err != nil {
+			return Reply{}, err
+		}
 		reply.Header = reply.Header.Clone()
 		if reply.Header == nil {
 			reply.Header = http.Header{}
@@ -118,7 +130,7 @@ func (t *Transactional) run(ctx context.Context, request *http.Request, progress
 		reply.Header.Set("Pawl-Outcome", progress.outcome())
 		return reply, nil
 	}
-	if err := Complete(ctx, In(tx), guarded, reply.Status, reply.Header, reply.Body); err != nil {
+	if err := progress.complete(ctx, tx, reply); err != nil {
 		return Reply{}, err
 	}
 	t.step("completed")
@@ -128,6 +140,59 @@ func (t *Transactional) run(ctx context.Context, request *http.Request, progress
 	}
 	t.step("committed")
 	return reply, nil
+}
+
+func (t *Transactional) work(ctx context.Context, tx *sql.Tx, request *http.Request, progress *progress) (Reply, error) {
+	marker, err := newOwner()
+	if err != nil {
+		return Reply{}, err
+	}
+	progress.marker = marker
+	statement, values := "SELECT set_config('pawl.transaction', $1, true)", []any{marker}
+	if idle := orIdle(t.IdleTimeout); idle > 0 {
+		statement = "SELECT set_config('idle_in_transaction_session_timeout', $1, true), set_config('pawl.transaction', $2, true)"
+		values = []any{strconv.FormatInt(idle.Milliseconds(), 10), marker}
+	}
+	if _, err := tx.ExecContext(ctx, statement, values...); err != nil {
+		return Reply{}, err
+	}
+	reply, err := t.Handle(ctx, tx, request, &progress.transaction)
+	if err == nil && (reply.Status < 200 || reply.Status > 599) {
+		err = fmt.Errorf("%d is no status", reply.Status)
+	}
+	t.step("worked")
+	return reply, err
+}
+
+// complete, in the transaction that the handler was given and in no other.
+func (p *progress) complete(ctx context.Context, tx *sql.Tx, reply Reply) error {
+	headers, err := headersJSON(reply.Header)
+	if err != nil {
+		return err
+	}
+	_, err = run(ctx, In(tx), p.transaction.Guarded, completeSQL+" WHERE current_setting('pawl.transaction', true) = $7",
+		reply.Status, headers, notNil(reply.Body), p.marker)
+	if errors.Is(err, sql.ErrNoRows) || errors.Is(err, sql.ErrTxDone) {
+		return p.ended(err)
+	}
+	return err
+}
+
+func (p *progress) ended(cause error) error {
+	const why = "the handler ended the transaction itself: what it did need not be with the completion"
+	return &Error{Kind: TransactionEnded, Message: why, Key: p.transaction.Key, Cause: cause}
+}
+
+// rollBack returns the error, or that the handler had ended the transaction. One that failed, or whose connection is
+// lost, is rolled back.
+func (p *progress) rollBack(ctx context.Context, tx *sql.Tx, err error) error {
+	var one string
+	open := tx.QueryRowContext(ctx, "SELECT '1' WHERE current_setting('pawl.transaction', true) = $1", p.marker).Scan(&one)
+	_ = tx.Rollback()
+	if p.marker != "" && (errors.Is(open, sql.ErrNoRows) || errors.Is(open, sql.ErrTxDone)) && !errors.Is(err, StaleFence) {
+		return p.ended(err)
+	}
+	return err
 }
 
 func orIdle(given time.Duration) time.Duration {
@@ -142,8 +207,8 @@ var rolledBack = regexp.MustCompile(`^(22|23|25|40|42|44|P0|PW)`)
 
 func isRolledBack(err error) bool {
 	state := SQLState(err)
-	// 25P03: the session was ended for idling; 40003: the server itself does not know.
-	return rolledBack.MatchString(state) && state != "40003" && state != "25P03"
+	// 25P03, 25P04: the session was ended for its transaction's time; 40003: the server itself does not know.
+	return rolledBack.MatchString(state) && state != "40003" && state != "25P03" && state != "25P04"
 }
 
 func (p *progress) outcome() string {
@@ -161,6 +226,8 @@ func (p *progress) failed(err error) Reply {
 		return problemReply(500, own.Message, "not-executed")
 	case own != nil && own.Kind == StaleFence:
 		return problemReply(503, "another owner has this request; nothing of this try was kept", "unknown")
+	case own != nil && own.Kind == TransactionEnded:
+		return problemReply(500, own.Message, "unknown")
 	case p.committing && !isRolledBack(err):
 		return problemReply(500, "the commit was not confirmed; retry with the same key", "unknown")
 	case p.transaction.external:

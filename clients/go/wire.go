@@ -3,6 +3,7 @@ package pawl
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptrace"
@@ -49,12 +50,20 @@ func send(ctx context.Context, client *http.Client, method, url string, header h
 		request.GetBody = nil // else the transport sends it again by itself, unseen
 	} else {
 		request.Body = http.NoBody
+		// The transport repeats a request without a body by itself if it finds this name, spelled so, in its header.
+		if key, given := request.Header["Idempotency-Key"]; given {
+			delete(request.Header, "Idempotency-Key")
+			request.Header["idempotency-key"] = key
+		}
 	}
 	response, err := client.Do(request)
 	if err != nil {
 		return nil, &noAnswer{sent.Load(), err}
 	}
 	defer response.Body.Close()
+	if response.StatusCode < 200 { // there is more to come, or another protocol begins
+		return nil, &noAnswer{true, fmt.Errorf("%d is no answer", response.StatusCode)}
+	}
 	all, err := io.ReadAll(response.Body)
 	if err != nil {
 		return nil, &noAnswer{true, err}

@@ -1,14 +1,15 @@
 // Takes payouts from a Redis stream and sends each of them to the bank once. The stream delivers at
 // least once: whatever was not acknowledged comes again, also while an earlier delivery still runs.
-import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { Consumer, NotExecuted, PawlError } from '@pawl/client';
 import { createClient } from 'redis';
 
-const pawl = process.env.PAWL_URL ?? 'http://127.0.0.1:8080';
 const bank = process.env.BANK_URL ?? 'http://127.0.0.1:3000/payouts';
 const redeliverAfter = Number(process.env.REDELIVER_AFTER_MS ?? 60_000);
 const askFor = Number(process.env.ASK_FOR_MS ?? 10_000);
 const [stream, group, me] = ['payouts', 'senders', `consumer-${process.pid}`];
+
+// Not for ever: one key that Pawl cannot serve must not hold up all the others.
+const consumer = new Consumer({ url: process.env.PAWL_URL ?? 'http://127.0.0.1:8080', reserveMs: askFor, settleMs: askFor });
 
 const redis = await createClient({ url: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379' })
   .on('error', (error) => console.error('redis:', error.message)).connect();
@@ -16,55 +17,39 @@ await redis.xGroupCreate(stream, group, '0', { MKSTREAM: true }).catch((error) =
   if (!error.message.includes('BUSYGROUP')) throw error; // it is there already
 });
 
-// One call of the key API, repeated while it is not answered: what is done is not done again. Not
-// for ever: one key that Pawl cannot serve must not hold up all the others.
-async function ask(key, verb, body) {
-  for (const end = Date.now() + askFor; Date.now() < end; await sleep(250)) {
-    const answer = await fetch(`${pawl}/_pawl/v1/keys/${encodeURIComponent(key)}/${verb}`, {
-      method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body),
-      signal: AbortSignal.timeout(askFor),
-    }).then(async (it) => (it.status === 503 || it.status === 429 ? null : it.json())).catch(() => null);
-    if (answer) return answer;
-  }
-  return { detail: `${verb} was not answered` };
-}
-
-// What the bank made of it: an `answer`, or a `refusal`, after which certainly nothing has happened.
-// Neither: nobody knows.
-async function pay(payout) {
+// What the bank has decided. NotExecuted, only where certainly nothing has happened: the payout may be
+// sent again. Any other error: it is not known, and the payout is held until that is resolved.
+async function pay(payout, job) {
+  job.check(); // the lease is still ours
+  let answer;
   try {
-    const answer = await fetch(bank, {
+    answer = await fetch(bank, {
       method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(payout),
-      redirect: 'manual', // whoever refers us to another place has had the payout in its hands
+      redirect: 'manual', // a bank that refers us to another place has had the payout
     });
-    const { status } = answer;
-    const response = { status, body: await answer.text() };
-    if (status === 429 || (status === 503 && answer.headers.has('Retry-After'))) return { refusal: status };
-    return status < 300 || (status >= 400 && status < 500) ? { answer: response } : { doubt: status };
   } catch (error) {
-    // Nobody listened: not one byte was sent. Anything else may have reached the bank.
-    const reason = error.cause?.code ?? error.message;
-    return reason === 'ECONNREFUSED' ? { refusal: reason } : { doubt: reason };
+    // Nothing listened: not one byte was sent. Anything else may have reached the bank.
+    if (error.cause?.code === 'ECONNREFUSED') throw new NotExecuted(error.cause.message);
+    throw error;
   }
+  const { status } = answer;
+  if (status === 429 || (status === 503 && answer.headers.has('Retry-After'))) throw new NotExecuted(`the bank answered ${status}`);
+  if (status < 300 || (status >= 400 && status < 500)) return { status, body: await answer.text() };
+  throw new Error(`the bank answered ${status}`);
 }
 
-// True once the payout needs nobody any more.
+// True once the payout has its answer, from this delivery or an earlier one.
 async function send(payout) {
   const key = `payout:${payout.id}`; // the message's own name: the same in every delivery
-  const owner = randomUUID(); // this delivery's: never the same in two
-  const found = await ask(key, 'reserve', { owner, request: payout });
-  console.log(`${key}: ${found.decision ?? found.detail}`);
-  if (found.decision === 'replay') return true; // an earlier delivery did it
-  if (found.decision !== 'execute') return false; // somebody is at it, or nobody knows: not now
-  const held = { owner, fence: found.fence };
-  const renewal = setInterval(() => ask(key, 'renew', held), Math.max(found.lease_seconds * 333, 100));
-  const { answer, refusal, doubt } = await pay(payout);
-  clearInterval(renewal);
-  if (answer) return (await ask(key, 'complete', { ...held, response: answer })).status === 'completed';
-  if (refusal) await ask(key, 'release', { ...held, reason: `${refusal}` });
-  // In doubt nothing is said: the lease runs out, and the payout is held until somebody has looked.
-  console.error(`${key}: ${refusal ?? doubt}`);
-  return false;
+  try {
+    const done = await consumer.run(key, payout, (job) => pay(payout, job));
+    console.log(`${key}: ${done.replayed ? 'replayed' : 'done'}`);
+    return true;
+  } catch (error) {
+    if (!(error instanceof PawlError)) throw error;
+    console.error(`${key}: ${error.name} ${error.code ?? ''} ${error.cause?.message ?? error.message}`);
+    return false; // it stays on the queue
+  }
 }
 
 console.log('consuming');

@@ -5,13 +5,10 @@ import traceback
 from pathlib import Path
 
 from real import Postgres, Stage, until
+from runner import expect
 
 STEPS = ["received", "worked", "completed", "committed"]
 ADAPTERS = {"node": ["express", "fastify"], "python": ["flask", "fastapi"], "go": [None]}
-
-
-def expect(wanted, got, what):
-    assert wanted == got, f"{what}: {got!r} instead of {wanted!r}"
 
 
 def paid_once(stage, key, answers):

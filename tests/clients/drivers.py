@@ -29,6 +29,9 @@ class Driver:
         return self
 
     def __exit__(self, *_):
+        self.close()
+
+    def close(self):
         self.process.stdin.close()
         self.process.wait(timeout=30)
 

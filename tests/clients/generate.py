@@ -76,7 +76,7 @@ def other_cases():
 def network_cases():
     for row in CONTRACT["network"]:
         event = {"event": row["event"]}
-        short = {"try_timeout_ms": 300} if row["event"] == "hang" else {}
+        short = {"try_timeout_ms": 1500} if row["event"] in ("hang", "drip") else {}
         name = f"network {row['event']}"
         if row["sent"]:
             yield case(name + ": tried again with the same key", [event, PAID],
@@ -85,6 +85,21 @@ def network_cases():
             yield case(name + ": never tried again without a key", [event], {"outcome": "Unknown"}, keyless=True, key=None, **short)
         else:
             yield case(name + ": given up", [], {"outcome": row["error"], "waits_ms": [backoff(1), backoff(2)]}, max_tries=3)
+
+
+def in_front_cases():
+    """After a try that may have been executed: who gives such an answer need not know of that try."""
+    for status in [*CONTRACT["in_front"], 302, 307, 308]:
+        step = {"status": status, "headers": {"Location": "$ELSEWHERE/v1/payments"} if status < 400 else {}, "body": "{}"}
+        executed = {**step, "headers": {**step["headers"], "Pawl-Request-Id": "r1"}}
+        replayed = {**step, "headers": {**step["headers"], "Idempotent-Replayed": "true"}}
+        yield case(f"in front {status}, first of all: the answer", [step], {"outcome": "answer", "status": status})
+        yield case(f"in front {status}, after a lost try: it may have happened", [LOST, step],
+                   {"outcome": "Unknown", "status": status, "waits_ms": [backoff(1)]})
+        yield case(f"in front {status}, of an execution: the answer", [LOST, executed],
+                   {"outcome": "answer", "status": status, "waits_ms": [backoff(1)]})
+        yield case(f"in front {status}, replayed: the answer", [LOST, replayed],
+                   {"outcome": "answer", "status": status, "waits_ms": [backoff(1)], "replayed": True})
 
 
 def reserve_cases():
@@ -107,6 +122,7 @@ def reserve_cases():
 
 
 def grant(lease=30):
+    """`lease`: what is said, right or wrong."""
     return {"status": 201, "json": {"decision": "execute", "key": "payout-2024-06-0001", "status": "in_progress", "fence": 1717243200000000,
                                     "attempt": 1, "recovery_point": "", "lease_expires_at": "2024-06-01T12:00:30.000000Z",
                                     "lease_seconds": lease}}
@@ -122,7 +138,9 @@ def transaction_cases():
 
 def scenarios():
     text = (HERE / "scenarios.json").read_text()
-    macros = {"PAID": PAID, "LOST": LOST, "GRANT": grant(), "KEY": KEY}
+    macros = {"PAID": PAID, "LOST": LOST, "GRANT": grant(), "KEY": KEY, "RUN": {"key": "payout-2024-06-0001", "request": {"amount": 1000}, "work": "answer"},
+              "COMPLETED": {"status": 200, "json": {"status": "completed"}},
+              **{f"GRANT_{lease}": grant(lease) for lease in (1, 3, 9, -5, 1e300, True, "30")}}
     for name, value in macros.items():
         text = text.replace(f'"${name}"', json.dumps(value))
     for each in json.loads(text):
@@ -133,7 +151,7 @@ def scenarios():
 
 
 def cases():
-    every = [*pawl_cases(), *other_cases(), *network_cases(), *reserve_cases(), *transaction_cases(), *scenarios()]
+    every = [*pawl_cases(), *other_cases(), *network_cases(), *in_front_cases(), *reserve_cases(), *transaction_cases(), *scenarios()]
     names = [each["name"] for each in every]
     twice = {name for name in names if names.count(name) > 1}
     assert not twice, f"two cases of one name: {twice}"
@@ -159,6 +177,9 @@ def tables():
         [r["status"], headers_of(r), does[r["does"]], f"`{r['error']}`" if "error" in r else "", r["means"]] for r in c["others"]])
     yield "network", table(["what happened", "sent", "with a key", "error at the end"], [
         [r["means"], "perhaps" if r["sent"] else "no", "try again with the same key", f"`{r['error']}`"] for r in c["network"]])
+    yield "in_front", table(["status after a try that may have been executed", "it is believed"], [
+        ["3xx, " + ", ".join(str(status) for status in c["in_front"]), "only with `Idempotent-Replayed: true` or `Pawl-Request-Id`; else `Unknown`"],
+        ["other 2xx and 4xx that are not tried again, such as 402 and 422", "yes: a login page or a proxy in front does not give them"]])
     yield "backoff", table(["what", "how long"], [
         ["after the n-th try", f"{b['first_ms']} ms · {b['factor']}^(n-1), at most {b['cap_ms'] // 1000} s, of that a random part between a half and all"],
         ["`Retry-After`", f"what it says (seconds or a date), at most {b['retry_after_cap_ms'] // 1000} s, and up to a quarter more"],

@@ -14,20 +14,28 @@ function fakeClock() {
 }
 
 const failure = (error) => ({
-  outcome: error instanceof pawl.PawlError ? error.constructor.name : `${error.stack}`, code: error.code, status: error.status });
+  outcome: error instanceof pawl.PawlError ? error.constructor.name : `${error.stack}`, code: error.code, status: error.status, key: error.key });
 
 async function caller({ call, url }) {
   const clock = fakeClock();
   const start = clock.now();
-  const caller = new pawl.Caller({ clock: { ...clock, now: () => start + clock.moved }, deadlineMs: call.deadline_ms ?? 120_000,
+  const caller = new pawl.Caller({ clock: { ...clock, now: () => start + clock.moved, sleep: (ms) => clock.sleep(ms) }, deadlineMs: call.deadline_ms ?? 120_000,
     maxTries: call.max_tries, tryTimeoutMs: call.try_timeout_ms ?? 30_000 });
-  const wanted = { method: call.method, url: url + call.path };
+  const wanted = { method: call.method, url: call.url ?? url + call.path };
+  if (call.headers) wanted.headers = call.headers;
   if (call.json !== null) wanted.json = call.json;
   if (call.key !== null) wanted.key = call.key;
   if (call.keyless) wanted.keyless = true;
+  if (call.cancel) {
+    const controller = new AbortController();
+    const { sleep } = clock;
+    wanted.signal = controller.signal;
+    clock.sleep = async (ms) => { await sleep(ms); controller.abort(); };
+  }
   try {
+    if (call.warm) await caller.call({ method: 'GET', url: `${url}/warm` });
     const answer = await caller.call(wanted);
-    return { outcome: 'answer', status: answer.status, body: answer.text(), replayed: answer.replayed, waits_ms: clock.waits };
+    return { outcome: 'answer', status: answer.status, body: answer.text(), replayed: answer.replayed, key: answer.key, waits_ms: clock.waits };
   } catch (error) {
     return { ...failure(error), waits_ms: clock.waits };
   }
@@ -88,15 +96,19 @@ async function sql({ op, sqlstate, without }) {
   return { sql: /pawl\.\w+/.exec(seen.statement)[0], values };
 }
 
-async function transaction({ fails, sqlstate, reply, external }) {
+async function transaction({ fails, sqlstate, reply, external, on_error: onError }) {
   const log = [];
+  let marker; // as PostgreSQL keeps a setting that is local to a transaction
   const client = {
-    query: async (statement) => {
+    query: async (statement, values = []) => {
       const kind = statement.startsWith('INSERT') ? 'work' : statement.includes('pawl.complete') ? 'complete'
         : statement === 'COMMIT' ? 'commit' : statement === 'ROLLBACK' ? 'rollback' : 'other';
       if (kind === fails) throw dbError(sqlstate);
       log.push(statement);
-      return { rows: [], command: statement };
+      if (statement.includes('set_config')) marker = values.at(-1);
+      if (kind === 'commit' || kind === 'rollback') marker = undefined;
+      const asked = kind === 'complete' || statement.includes('current_setting');
+      return { rows: asked && values.at(-1) === marker ? [{}] : [], command: statement };
     },
     release: () => {},
   };
@@ -104,11 +116,12 @@ async function transaction({ fails, sqlstate, reply, external }) {
   const answer = await pawl.runTransactional(pool, fails === 'unguarded' ? {} : guarded, async (tx, request) => {
     if (external) request.actsOutside();
     await tx.query('INSERT');
-    if (fails === 'handler') throw new Error('handler');
+    if (fails.startsWith('ended')) await tx.query('COMMIT');
+    if (fails === 'handler' || fails === 'ended_then_raised') throw new Error('handler');
     return { status: reply, json: {} };
-  });
+  }, onError ? { onError: () => { throw new Error('the log is full'); } } : {});
   const outcome = answer.headers.find(([name]) => name === 'Pawl-Outcome')?.[1] ?? '';
-  return { status: answer.status, outcome, ends: log.filter((each) => each === 'COMMIT' || each === 'ROLLBACK').join() };
+  return { status: answer.status, outcome, ends: log.filter((each) => each === 'COMMIT' || (each === 'ROLLBACK' && !fails.startsWith('ended'))).join() };
 }
 
 const keys = async () => ({ keys: Array.from({ length: 5000 }, () => pawl.newKey()) });

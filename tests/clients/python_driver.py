@@ -28,7 +28,8 @@ class FakeClock:
 
 def failure(error):
     name = type(error).__name__ if isinstance(error, pawl.PawlError) else repr(error)
-    return {"outcome": name, "code": getattr(error, "code", None), "status": getattr(error, "status", None)}
+    return {"outcome": name, "code": getattr(error, "code", None), "status": getattr(error, "status", None),
+            "key": getattr(error, "key", None)}
 
 
 def caller(case):
@@ -38,14 +39,27 @@ def caller(case):
     wanted = {"json": call["json"], "keyless": call.get("keyless", False)}
     if call["key"] is not None:
         wanted["key"] = call["key"]
+    elif ASYNC and not wanted["keyless"]:
+        wanted["key"] = pawl.new_key()
+    if "headers" in call:
+        wanted["headers"] = call["headers"]
+    url = call.get("url", case["url"] + call["path"])
     try:
         if ASYNC:
-            answer = asyncio.run(pawl.AsyncCaller(**options, sleep=fake.sleep_async).call(call["method"], case["url"] + call["path"], **wanted))
+            async def go():
+                caller = pawl.AsyncCaller(**options, sleep=fake.sleep_async)
+                if call.get("warm"):
+                    await caller.call("GET", case["url"] + "/warm")
+                return await caller.call(call["method"], url, **wanted)
+            answer = asyncio.run(go())
         else:
-            answer = pawl.Caller(**options, sleep=fake.sleep).call(call["method"], case["url"] + call["path"], **wanted)
+            client = pawl.Caller(**options, sleep=fake.sleep)
+            if call.get("warm"):
+                client.call("GET", case["url"] + "/warm")
+            answer = client.call(call["method"], url, **wanted)
     except Exception as error:
         return {**failure(error), "waits_ms": fake.waits}
-    return {"outcome": "answer", "status": answer.status, "body": answer.text(), "replayed": answer.replayed, "waits_ms": fake.waits}
+    return {"outcome": "answer", "status": answer.status, "body": answer.text(), "replayed": answer.replayed, "key": answer.key, "waits_ms": fake.waits}
 
 
 ANSWER = pawl.Reply(201, json={"id": "po_1"})
@@ -125,6 +139,8 @@ class FakeConnection:
 
     def __init__(self, fails="", sqlstate=""):
         self.fails, self.sqlstate, self.seen, self.log = fails, sqlstate, None, []
+        self.marker = None  # as PostgreSQL keeps a setting that is local to a transaction
+        self.closed = self.broken = False
         self.info = SimpleNamespace(transaction_status=0)
 
     def fail(self, kind):
@@ -136,14 +152,20 @@ class FakeConnection:
         self.fail("work" if query.startswith("INSERT") else "complete" if "pawl.complete" in query else "execute")
         if self.fails == "any":
             raise DbError(self.sqlstate)
-        return SimpleNamespace(fetchone=lambda: ("x",))
+        if "set_config" in query:
+            self.marker = params[-1]
+        guarded = "current_setting" in query
+        return SimpleNamespace(fetchone=lambda: ("x",) if not guarded or params[-1] == self.marker else None)
 
     def commit(self):
         self.fail("commit")
+        self.marker = None
         self.log.append("COMMIT")
 
     def rollback(self):
-        self.log.append("ROLLBACK")
+        self.marker = None
+        if not self.fails.startswith("ended"):
+            self.log.append("ROLLBACK")
 
 
 class FakeAsyncConnection(FakeConnection):
@@ -191,18 +213,22 @@ def transaction(case):
             request.acts_outside()
 
     def after():
-        if case["fails"] == "handler":
+        if case["fails"] in ("handler", "ended_then_raised"):
             raise RuntimeError("handler")
         return pawl.Reply(case["reply"], json={})
 
     def handler(tx, request):
         before(request)
         tx.execute("INSERT")
+        if case["fails"].startswith("ended"):
+            tx.commit()
         return after()
 
     async def handler_async(tx, request):
         before(request)
         await tx.execute("INSERT")
+        if case["fails"].startswith("ended"):
+            await tx.commit()
         return after()
 
     @contextlib.contextmanager
@@ -215,10 +241,14 @@ def transaction(case):
         connection.fail("connect")
         yield connection
 
+    def full(error):
+        raise OSError("the log is full")
+
+    options = pawl.TransactionalOptions(on_error=full) if "on_error" in case else pawl.TransactionalOptions()
     if ASYNC:
-        answer = asyncio.run(pawl.run_transactional_async(connect_async, headers, handler_async))
+        answer = asyncio.run(pawl.run_transactional_async(connect_async, headers, handler_async, options))
     else:
-        answer = pawl.run_transactional(connect, headers, handler)
+        answer = pawl.run_transactional(connect, headers, handler, options)
     outcome = next((value for name, value in answer.headers if name == "Pawl-Outcome"), "")
     return {"status": answer.status, "outcome": outcome, "ends": ",".join(connection.log)}
 

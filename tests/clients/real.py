@@ -34,10 +34,10 @@ def until(what, holds):
 class Program:
     """A process whose output is read from a file. Ended by its id."""
 
-    def __init__(self, command, folder, environment=None, user=None):
+    def __init__(self, command, folder, environment=None, user=None, cwd=None):
         descriptor, self.log = tempfile.mkstemp(dir=folder)
         with os.fdopen(descriptor, "wb") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, user=user,
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, user=user, cwd=cwd,
                                             env={**os.environ, "PYTHONPATH": str(ROOT / "clients/python/src"), **(environment or {})})
 
     def said(self):

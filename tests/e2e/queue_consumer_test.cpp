@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "tests/e2e/key_api_fixture.hpp"
+#include "tests/e2e/node_example.hpp"
 #include "tests/support/child_process.hpp"
 #include "tests/support/process.hpp"
 
@@ -35,12 +36,7 @@ struct Surroundings {
         redis({PAWL_REDIS_SERVER, "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir",
                folder.path()},
               folder.path() / "redis.log") {
-    for (const char* const name : {"consumer.js", "package.json", "package-lock.json"}) {
-      std::filesystem::copy(example + "/" + name, folder.path());
-    }
-    const testing::Finished installed = testing::run_program(
-        {PAWL_NPM, "ci", "--prefer-offline", "--no-audit", "--no-fund", "--prefix", folder.path()});
-    if (installed.exit_code != 0) throw std::runtime_error(installed.out + installed.err);
+    installed = install_node_example(folder.path(), "queue-consumer", "consumer.js");
     if (!until([&] { return cli({"PING"}) == "PONG\n"; })) throw std::runtime_error(redis.said());
   }
   std::string cli(const std::vector<std::string>& words) const {
@@ -50,6 +46,7 @@ struct Surroundings {
   }
 
   testing::TemporaryFolder folder;
+  std::filesystem::path installed;
   std::string port;
   testing::ChildProcess redis;
 };
@@ -75,7 +72,7 @@ class QueueConsumer : public OnEveryStore {
   testing::ChildProcess& consume() { return consume(gateway.url()); }
   testing::ChildProcess& consume(const std::string& pawl_url) {
     return consumers.emplace_back(
-        std::vector<std::string>{PAWL_NODE, around->folder.path() / "consumer.js"},
+        std::vector<std::string>{PAWL_NODE, around->installed / "consumer.js"},
         folder() / "consumers.log",
         std::vector<std::string>{"PAWL_URL=" + pawl_url, "BANK_URL=" + upstream.url() + "/payouts",
                                  "REDIS_URL=redis://127.0.0.1:" + around->port,
@@ -135,7 +132,7 @@ TEST_P(QueueConsumer, RedeliveredWhileItRunsItIsNotSentAgain) {
   const auto gate = std::make_shared<Gate>();
   at_the_bank(one, gate);
   consume();
-  EXPECT_TRUE(until([&] { return log().find("in_flight") != std::string::npos; })) << log();
+  EXPECT_TRUE(until([&] { return log().find("in-flight") != std::string::npos; })) << log();
   gate->release();
   EXPECT_TRUE(until([] { return unacknowledged() == 0; })) << log();
   EXPECT_EQ(sent(one), 1U);
@@ -159,7 +156,7 @@ TEST_P(QueueConsumer, KilledAtTheBankItIsHeldAndNeverSentAgain) {
   at_the_bank(one, gate).kill_hard();
   gate->release();
   consume();
-  ASSERT_TRUE(until([&] { return log().find("undetermined") != std::string::npos; })) << log();
+  ASSERT_TRUE(until([&] { return log().find("outcome-unknown") != std::string::npos; })) << log();
   EXPECT_TRUE(is_held(one));
   EXPECT_EQ(unacknowledged(), 1U) << "it stays on the queue for whoever finds out";
   EXPECT_EQ(sent(one), 1U);
@@ -216,7 +213,7 @@ TEST_P(QueueConsumer, ReferredToAnotherPlaceItIsHeldAndNeverSentAgain) {
   upstream.behave(Behaviour::answer(307, "", {{"Location", nowhere}}));
   consume();
   enqueue(one);
-  ASSERT_TRUE(until([&] { return log().find("undetermined") != std::string::npos; })) << log();
+  ASSERT_TRUE(until([&] { return log().find("outcome-unknown") != std::string::npos; })) << log();
   EXPECT_TRUE(is_held(one));
   EXPECT_EQ(sent(one), 1U);
 }
@@ -255,7 +252,8 @@ TEST_P(QueueConsumer, AnErrorOfTheBankIsNoAnswerAndNobodyKnowsWhatItMeans) {
 TEST_P(QueueConsumer, AKeyThatIsNeverAnsweredDoesNotHoldUpTheOthers) {
   UpstreamServer pawl([&](const ReceivedRequest& request) {
     if (request.target.find(one) != std::string::npos) return Behaviour::answer(503, "{}");
-    return Behaviour::answer(200, R"({"decision":"replay"})");
+    return Behaviour::answer(200,
+                             R"({"decision":"replay","response":{"status":201,"body":"paid"}})");
   });
   consume(pawl.url());
   enqueue(one);

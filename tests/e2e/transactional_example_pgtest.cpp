@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "tests/e2e/gateway_fixture.hpp"
+#include "tests/e2e/node_example.hpp"
 #include "tests/support/process.hpp"
 
 namespace pawl::e2e {
@@ -105,20 +106,17 @@ class NodeExample : public GatewayTest {
  protected:
   static void SetUpTestSuite() {
     folder = new testing::TemporaryFolder;
-    for (const char* const name : {"server.js", "package.json", "package-lock.json"}) {
-      std::filesystem::copy(example + "/" + name, folder->path());
-    }
-    const testing::Finished installed =
-        testing::run_program({PAWL_NPM, "ci", "--prefer-offline", "--no-audit", "--no-fund",
-                              "--prefix", folder->path()});
-    ASSERT_EQ(installed.exit_code, 0) << installed.out << installed.err;
+    installed = new std::filesystem::path;
+    *installed = install_node_example(folder->path(), "transactional", "server.js");
   }
   static void TearDownTestSuite() {
+    delete installed;
+    installed = nullptr;
     delete folder;
     folder = nullptr;
   }
 
-  NodeExample() : GatewayTest(StoreKind::postgres), service(folder->path(), with_schema()) {}
+  NodeExample() : GatewayTest(StoreKind::postgres), service(*installed, with_schema()) {}
 
   ServeProcess& node(const std::string& policy = "") {
     return start({.policy = "transactional = true\n" + policy,
@@ -148,6 +146,7 @@ class NodeExample : public GatewayTest {
   }
 
   static testing::TemporaryFolder* folder;
+  static std::filesystem::path* installed;
   const Post order{.key = "order-4711-payment",
                    .body = R"({"amount": 1000, "currency": "EUR"})",
                    .path = "/v1/payments"};
@@ -155,6 +154,7 @@ class NodeExample : public GatewayTest {
 };
 
 testing::TemporaryFolder* NodeExample::folder = nullptr;
+std::filesystem::path* NodeExample::installed = nullptr;
 
 constexpr const char* table_lock = "LOCK TABLE payments IN ACCESS EXCLUSIVE MODE";
 constexpr const char* row_lock = "SELECT FROM pawl.keys FOR UPDATE";

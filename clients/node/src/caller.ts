@@ -72,6 +72,11 @@ export class Caller {
   private readonly clock: Clock;
   constructor(private readonly options: CallerOptions = {}) {
     this.clock = options.clock ?? systemClock;
+    for (const name of ['deadlineMs', 'tryTimeoutMs', 'maxTries'] as const) {
+      const value = options[name];
+      // NaN would be a deadline that never comes.
+      if (value !== undefined && !(typeof value === 'number' && value > 0)) throw new Misuse(`${name} must be a number above 0`);
+    }
   }
 
   /** POST with a JSON body. */
@@ -92,7 +97,7 @@ export class Caller {
     };
     const body = bodyOf(call);
     const headers = { ...this.options.headers, ...call.headers };
-    forbidKey(headers);
+    checkRequest(method, call.url, headers);
     if (call.json !== undefined && !named(headers, 'content-type')) headers['Content-Type'] = 'application/json';
     if (state.key !== undefined) headers['Idempotency-Key'] = state.key;
     if (body !== undefined) headers['Content-Length'] = String(body.length);
@@ -166,6 +171,18 @@ function named(headers: Record<string, string>, name: string): boolean {
   return Object.keys(headers).some((each) => each.toLowerCase() === name);
 }
 
-function forbidKey(headers: Record<string, string>): void {
-  if (named(headers, 'idempotency-key')) throw new TypeError('give the key as `key`, not as a header');
+/** What cannot be sent as it is given is a bug in this program: no reason to try again, and not to send something else. */
+function checkRequest(method: string, url: string, headers: Record<string, string>): void {
+  if (!token.test(method)) throw new Misuse('method is no HTTP method');
+  if (!/^https?:\/\/[^/?#\s]+[^\s]*$/i.test(url) || /[\x00-\x20\x7f]/.test(url) || !parses(url)) throw new Misuse('url is no http:// or https:// URL');
+  for (const [name, value] of Object.entries(headers)) {
+    if (!token.test(name) || typeof value !== 'string' || /[^\t\x20-\x7e\x80-\xff]/.test(value)) throw new Misuse(`the header ${JSON.stringify(name)} cannot be sent`);
+  }
+  if (named(headers, 'idempotency-key')) throw new Misuse('give the key as `key`, not as a header');
+}
+
+const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+
+function parses(url: string): boolean {
+  try { return new URL(url).hostname !== ''; } catch { return false; }
 }

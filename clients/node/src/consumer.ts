@@ -47,7 +47,7 @@ export class Job {
     this.fence = granted.body.fence as number;
     this.attempt = granted.body.attempt as number;
     this.point = granted.body.recovery_point as string;
-    this.leaseMs = (granted.body.lease_seconds as number) * 1000;
+    this.leaseMs = leaseMsOf(granted.body.lease_seconds as number);
     this.leaseEnd = granted.sentAt + this.leaseMs;
   }
   readonly fence: number;
@@ -86,7 +86,7 @@ export class Job {
   private extend(said: Said): void {
     const seconds = said.body.lease_seconds;
     // 0: the store's clock is not to be trusted, and nothing is gained.
-    if (typeof seconds === 'number' && seconds > 0) this.leaseEnd = Math.max(this.leaseEnd, said.sentAt + seconds * 1000);
+    if (typeof seconds === 'number' && seconds > 0) this.leaseEnd = Math.max(this.leaseEnd, said.sentAt + leaseMsOf(seconds));
   }
 
   /** Renews every third of the lease until halted; the lease's end without an answer is its loss. */
@@ -96,7 +96,8 @@ export class Job {
       await delay(Math.max(1, Math.min(pause, this.leaseLeftMs)), undefined, { signal: this.stop.signal }).catch(() => {});
       if (this.stopped) return;
       if (this.leaseLeftMs <= 0) return this.lose('the lease was not renewed in time');
-      const said = await this.consumer.once(this.key, 'renew', { owner: this.owner, fence: this.fence }, this.leaseLeftMs);
+      // A third of the lease for one try: one that hangs leaves time for another.
+      const said = await this.consumer.once(this.key, 'renew', { owner: this.owner, fence: this.fence }, Math.min(this.leaseLeftMs, this.leaseMs / 3));
       if (said?.wire.status === 200) {
         this.renewals += 1;
         this.extend(said);
@@ -193,26 +194,50 @@ export class Consumer {
         headers: { ...this.options.headers, 'Content-Type': 'application/json', 'Content-Length': String(bytes.length) },
         body: bytes, timeoutMs: Math.max(1, Math.min(timeoutMs, 30_000)),
       });
-      return { wire, body: parsed(wire, verb), sentAt };
+      const said = parsed(wire, verb, body);
+      return said && { wire, body: said, sentAt };
     } catch (error) {
-      if (error instanceof NoAnswer || error instanceof SyntaxError) return undefined;
+      if (error instanceof NoAnswer) return undefined;
       throw error;
     }
   }
 }
 
-function parsed(wire: WireAnswer, verb: string): Json {
-  if (wire.status >= 300) {
-    // A problem document is for people; its absence changes nothing.
-    try { return JSON.parse(wire.body.toString('utf8')) as Json; } catch { return {}; }
+/** A lease of more than a day is counted as one: it is renewed long before. */
+const leaseMsOf = (seconds: number): number => Math.min(seconds, 86_400) * 1000;
+
+function objectOf(wire: WireAnswer): Json | undefined {
+  try {
+    const body: unknown = JSON.parse(wire.body.toString('utf8'));
+    return typeof body === 'object' && body !== null && !Array.isArray(body) ? body as Json : undefined;
+  } catch {
+    return undefined;
   }
-  const body = JSON.parse(wire.body.toString('utf8')) as Json;
-  if (wire.status === 201 && !(Number.isSafeInteger(body.fence) && body.decision === 'execute' && typeof body.lease_seconds === 'number')) {
-    throw new SyntaxError('not a grant');
+}
+
+/** undefined: a success that does not say what was asked for comes from something in between. */
+function parsed(wire: WireAnswer, verb: string, call: Json): Json | undefined {
+  const body = objectOf(wire);
+  if (wire.status >= 300) return body ?? {}; // a problem document is for people; its absence changes nothing
+  if (body === undefined) return undefined;
+  if (verb === 'reserve') {
+    if (wire.status === 201) return isGrant(body) ? body : undefined;
+    return wire.status === 200 && body.decision === 'replay' && isResponse(body.response) ? body : undefined;
   }
-  const replay = body.decision === 'replay' && typeof body.response === 'object' && body.response !== null;
-  if (wire.status === 200 && verb === 'reserve' && !replay) throw new SyntaxError('not a replay');
-  return body;
+  const kept = verb === 'complete' ? body.status === 'completed' : verb === 'release' ? body.status === 'failed_retryable'
+    : verb === 'advance' ? body.recovery_point === call.recovery_point : typeof body.lease_seconds === 'number';
+  return wire.status === 200 && kept ? body : undefined;
+}
+
+function isGrant(body: Json): boolean {
+  return body.decision === 'execute' && Number.isSafeInteger(body.fence) && typeof body.lease_seconds === 'number';
+}
+
+function isResponse(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  const { status, headers, body, body_base64: bytes } = value as Json;
+  const text = (each: unknown) => each === undefined || each === null || typeof each === 'string';
+  return Number.isInteger(status) && text(body) && text(bytes) && (headers === undefined || Array.isArray(headers));
 }
 
 function refusal(key: string, said: Said): PawlError {
@@ -242,8 +267,8 @@ function responseOf(reply: Reply): WireResponse & Json {
 function finished(response: Json, replayed: boolean): Finished {
   const { status, headers, body, body_base64: bytes } = response as unknown as WireResponse;
   return {
-    status, headers, replayed, bodyWithheld: response.body_withheld === true,
-    body: bytes === undefined ? Buffer.from(body ?? '') : Buffer.from(bytes, 'base64'),
+    status, headers: headers ?? [], replayed, bodyWithheld: response.body_withheld === true,
+    body: bytes === undefined || bytes === null ? Buffer.from(body ?? '') : Buffer.from(bytes, 'base64'),
   };
 }
 

@@ -38,6 +38,8 @@ export class InFlight extends PawlError {}
 export class LeaseLost extends Unknown {}
 /** Another owner has this request now. Nothing of this transaction, or of this call, was kept. */
 export class StaleFence extends PawlError {}
+/** Service: the handler committed, rolled back or gave away the transaction that it was given. */
+export class TransactionEnded extends PawlError {}
 /** pawl.enqueue: another message was enqueued in this place before (PW002). */
 export class EnqueueConflict extends PawlError {}
 /** Service: the request did not come through a transactional route of Pawl. */

@@ -36,12 +36,14 @@ function pairs(raw: string[]): HeaderPairs {
   return all;
 }
 
+const longestTimer = 2 ** 31 - 1; // setTimeout takes anything longer for 1 ms
+
 /** One try: a whole answer, or NoAnswer. Redirects are not followed: the server has had the request. */
 export function send(request: WireRequest): Promise<WireAnswer> {
   return new Promise((resolve, reject) => {
     let sent = false;
     let call: http.ClientRequest | undefined;
-    const timer = setTimeout(() => fail(new Error(`no answer within ${request.timeoutMs} ms`)), request.timeoutMs);
+    const timer = setTimeout(() => fail(new Error(`no answer within ${request.timeoutMs} ms`)), Math.min(request.timeoutMs, longestTimer));
     const aborted = () => fail(request.signal?.reason ?? new Error('aborted'));
     function done(): void {
       clearTimeout(timer);
@@ -64,6 +66,8 @@ export function send(request: WireRequest): Promise<WireAnswer> {
         answer.on('aborted', () => fail(new Error('the answer was cut off')));
         answer.on('end', () => {
           if (!answer.complete) return fail(new Error('the answer was cut off'));
+          // Below 200 there is more to come, or another protocol begins.
+          if ((answer.statusCode ?? 0) < 200) return fail(new Error(`${answer.statusCode} is no answer`));
           done();
           resolve({ status: answer.statusCode ?? 0, headers: pairs(answer.rawHeaders), body: Buffer.concat(chunks) });
         });
@@ -77,6 +81,10 @@ export function send(request: WireRequest): Promise<WireAnswer> {
       else socket.once(request.url.startsWith('https:') ? 'secureConnect' : 'connect', () => { sent = true; });
     });
     call.on('error', fail);
+    call.on('upgrade', (answer, socket) => {
+      socket.destroy();
+      fail(new Error(`${answer.statusCode} is no answer`));
+    });
     call.end(request.body);
   });
 }

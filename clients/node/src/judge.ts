@@ -16,7 +16,7 @@ const refused = new Set([
   'expectation-failed', 'headers-too-large', 'not-implemented', 'version-not-supported', 'near-duplicate']);
 const retried = new Set([408, 409, 425, 429]);
 const notBegun = new Set([408, 425, 429]);
-const fromInFront = new Set([401, 403, 404, 405, 407, 421]);
+const fromInFront = new Set([400, 401, 403, 404, 405, 406, 407, 411, 413, 414, 415, 417, 421, 426, 431, 451]);
 
 interface Problem { code: string | undefined; pawl: boolean; idempotencyError: boolean }
 
@@ -90,7 +90,7 @@ export function errorOf(type: keyof typeof types, message: string, details: Cons
 export function retryAfterMs(answer: WireAnswer, wallClock: number): number | undefined {
   const value = header(answer.headers, 'Retry-After')?.trim();
   if (value === undefined) return undefined;
-  const wait = /^\d{1,9}$/.test(value) ? Number(value) * 1000 : /^[A-Z][a-z]{2},/.test(value) ? Date.parse(value) - wallClock : NaN;
+  const wait = /^\d+$/.test(value) ? Number(value) * 1000 : /^[A-Z][a-z]{2},/.test(value) ? Date.parse(value) - wallClock : NaN;
   return wait > 0 ? Math.min(wait, 60_000) : undefined;
 }
 

@@ -39,7 +39,7 @@ export function sqlState(error: unknown): string | undefined {
   return undefined;
 }
 
-async function run(tx: Queryable, request: Guarded, sql: string, values: unknown[]): Promise<unknown[]> {
+export async function run(tx: Queryable, request: Guarded, sql: string, values: unknown[]): Promise<unknown[]> {
   try {
     return (await tx.query(sql, [request.scope, request.key, request.fence, ...values])).rows;
   } catch (error) {
@@ -72,6 +72,7 @@ export async function release(tx: Queryable, request: Guarded, reason = ''): Pro
 export interface Message {
   destination: string;
   body: Buffer | string;
+  /** Below the destination's URL; `/` unless given. */
   path?: string;
   headers?: ResponseHeaders;
   /** Tells messages of one transaction to one destination apart; the same in every try. */
@@ -81,6 +82,6 @@ export interface Message {
 /** Enqueues an external call that a worker makes after the commit. Returns the message's id. */
 export async function enqueue(tx: Queryable, request: Guarded, message: Message): Promise<string> {
   const rows = await run(tx, request, 'SELECT pawl.enqueue($1, $2, $3, $4, $5, $6, $7, $8) AS id',
-    [message.destination, Buffer.from(message.body), message.path ?? '', JSON.stringify(message.headers ?? {}), message.step ?? '']);
+    [message.destination, Buffer.from(message.body), message.path ?? '/', JSON.stringify(message.headers ?? {}), message.step ?? '']);
   return (rows[0] as { id: string }).id;
 }

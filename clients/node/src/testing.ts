@@ -181,6 +181,7 @@ export class FakePool {
     this.statements.push({ text, values });
     if (text.includes('pawl.complete') && this.completeFailsWith) throw Object.assign(new Error('pawl.complete failed'), { code: this.completeFailsWith });
     if (text === 'COMMIT' && this.commitIsLost) throw Object.assign(new Error('connection lost'), { code: 'ECONNRESET' });
+    if (text.startsWith('SELECT pawl.') || text.includes('current_setting')) return { rows: [{ id: 'fake' }], command: 'SELECT' };
     return { rows: this.rows, command: text.split(' ')[0] ?? '' };
   }
 }

@@ -3,8 +3,8 @@ from ._keyapi import Finished
 from .caller import Answer, AsyncCaller, Caller, Clock
 from .consumer import AsyncConsumer, AsyncJob, Consumer, Job
 from .errors import (
-    EnqueueConflict, InFlight, LeaseLost, Misuse, NotExecuted, NotGuarded, PawlError, Refused, StaleFence, Unavailable,
-    Unknown,
+    EnqueueConflict, InFlight, LeaseLost, Misuse, NotExecuted, NotGuarded, PawlError, Refused, StaleFence, TransactionEnded,
+    Unavailable, Unknown,
 )  # fmt: skip
 from .keys import new_key
 from .service import (
@@ -16,7 +16,7 @@ from .transactional import Reply, Transaction, TransactionalOptions, run_transac
 __all__ = [
     "Answer", "AsyncCaller", "AsyncConsumer", "AsyncJob", "Caller", "Clock", "Consumer", "EnqueueConflict", "Finished",
     "Guarded", "InFlight", "Job", "LeaseLost", "Message", "Misuse", "NotExecuted", "NotGuarded", "PawlError", "Refused",
-    "Reply", "StaleFence", "Transaction", "TransactionalOptions", "Unavailable", "Unknown", "advance", "advance_async",
+    "Reply", "StaleFence", "Transaction", "TransactionEnded", "TransactionalOptions", "Unavailable", "Unknown", "advance", "advance_async",
     "complete", "complete_async", "enqueue", "enqueue_async", "guarded_request", "new_key", "release", "release_async",
     "run_transactional", "run_transactional_async", "sql_state",
 ]  # fmt: skip

@@ -24,7 +24,7 @@ REFUSED = frozenset(
 )  # fmt: skip
 RETRIED = frozenset({408, 409, 425, 429})
 NOT_BEGUN = frozenset({408, 425, 429})
-FROM_IN_FRONT = frozenset({401, 403, 404, 405, 407, 421})
+FROM_IN_FRONT = frozenset({400, 401, 403, 404, 405, 406, 407, 411, 413, 414, 415, 417, 421, 426, 431, 451})
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def judge(answer: WireAnswer, doubt: bool) -> Meaning:
 def retry_after(answer: WireAnswer, wall_clock: float) -> Optional[float]:
     """What Retry-After says, in seconds and never more than a minute; None: nothing usable."""
     value = (answer.header("Retry-After") or "").strip()
-    if re.fullmatch(r"[0-9]{1,9}", value):
+    if re.fullmatch(r"[0-9]+", value):
         wait = float(value)
     else:
         try:

@@ -46,8 +46,29 @@ def new_owner() -> str:
     return secrets.token_hex(16)
 
 
-def _parsed(wire: WireAnswer, verb: str) -> Optional[Dict[str, Any]]:
-    """None: a success that cannot be understood, which is no grant and no replay."""
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
+
+
+def _lease_of(seconds: float) -> float:
+    """A lease of more than a day is counted as one: it is renewed long before."""
+    return float(min(seconds, 86400))
+
+
+def _is_grant(body: Mapping[str, Any]) -> bool:
+    return body.get("decision") == "execute" and type(body.get("fence")) is int and _is_number(body.get("lease_seconds"))
+
+
+def _is_response(value: Any) -> bool:
+    if not isinstance(value, dict) or type(value.get("status")) is not int:
+        return False
+    pairs = value.get("headers") or []
+    texts = all(value.get(name) is None or isinstance(value[name], str) for name in ("body", "body_base64"))
+    return texts and isinstance(pairs, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)
+
+
+def _parsed(wire: WireAnswer, verb: str, call: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
+    """None: a success that does not say what was asked for comes from something in between."""
     try:
         body = json.loads(wire.body)
     except (ValueError, RecursionError):
@@ -57,12 +78,15 @@ def _parsed(wire: WireAnswer, verb: str) -> Optional[Dict[str, Any]]:
     if not isinstance(body, dict):
         return None
     if verb == "reserve" and wire.status == 201:
-        fence, lease = body.get("fence"), body.get("lease_seconds")
-        granted = body.get("decision") == "execute" and type(fence) is int and isinstance(lease, (int, float))
-        return body if granted else None
-    if verb == "reserve" and not (body.get("decision") == "replay" and isinstance(body.get("response"), dict)):
-        return None
-    return body
+        return body if _is_grant(body) else None
+    kept = {
+        "reserve": body.get("decision") == "replay" and _is_response(body.get("response")),
+        "complete": body.get("status") == "completed",
+        "release": body.get("status") == "failed_retryable",
+        "advance": body.get("recovery_point") == call.get("recovery_point"),
+        "renew": _is_number(body.get("lease_seconds")),
+    }
+    return body if wire.status == 200 and kept[verb] else None
 
 
 @dataclass(frozen=True)
@@ -86,7 +110,7 @@ class KeyApi:
             wire = send("POST", url, headers, data, max(0.001, min(timeout, 30.0)))
         except NoAnswer:
             return None
-        parsed = _parsed(wire, verb)
+        parsed = _parsed(wire, verb, body)
         return None if parsed is None else Said(wire, parsed, sent_at)
 
     def wait_after(self, tries: int, said: Optional[Said], end: float) -> Optional[float]:
@@ -109,7 +133,7 @@ class Hold:
         #: How often the lease was renewed in the background.
         self.renewals = 0
         self.loss: Optional[LeaseLost] = None
-        self.lease: float = granted.body["lease_seconds"]
+        self.lease: float = _lease_of(granted.body["lease_seconds"])
         self._api = api
         self._end = granted.sent_at + self.lease
 
@@ -118,10 +142,10 @@ class Hold:
         return self._end - self._api.clock.now()
 
     def extend(self, said: Said) -> None:
-        seconds = said.body.get("lease_seconds")
+        seconds: Any = said.body.get("lease_seconds")
         # 0: the store's clock is not to be trusted, and nothing is gained.
-        if isinstance(seconds, (int, float)) and seconds > 0:
-            self._end = max(self._end, said.sent_at + seconds)
+        if _is_number(seconds) and seconds > 0:
+            self._end = max(self._end, said.sent_at + _lease_of(seconds))
 
     def lose(self, why: str) -> None:
         if self.loss is None:
@@ -154,6 +178,10 @@ class Hold:
             self.lose("the key is not ours any more")
         self.check()
         raise Unavailable("advance was not answered", key=self.key)
+
+    def renewal_timeout(self) -> float:
+        """A third of the lease for one try: one that hangs leaves time for another."""
+        return min(self.lease_left, self.lease / 3)
 
     def first_pause(self) -> float:
         return max(0.001, min(self.lease / 3, self.lease_left))
@@ -210,8 +238,9 @@ def response_of(reply: Reply) -> Dict[str, Any]:
 
 
 def finished(response: Mapping[str, Any], replayed: bool) -> Finished:
-    body = base64.b64decode(response["body_base64"]) if "body_base64" in response else response.get("body", "").encode()
-    headers = [(name, value) for name, value in response.get("headers", [])]
+    encoded = response.get("body_base64")
+    body = (response.get("body") or "").encode() if encoded is None else base64.b64decode(encoded)
+    headers = [(name, value) for name, value in response.get("headers") or []]
     return Finished(response["status"], headers, body, replayed, response.get("body_withheld") is True)
 
 

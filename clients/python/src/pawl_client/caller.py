@@ -8,6 +8,7 @@ import re
 import time
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Mapping, Optional, Type, Union
+from urllib.parse import urlsplit
 
 from ._http import Headers, NoAnswer, WireAnswer, send
 from ._judge import judge, retry_after, wait_for
@@ -15,7 +16,27 @@ from .errors import Misuse, PawlError, Unavailable, Unknown
 from .keys import new_key
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_URL = re.compile(r"https?://[^/?#\x00-\x20\x7f-\U0010ffff]+[\x21-\x7e]*", re.I)
+_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _KEY = re.compile(r"[\x21-\x7e]([\x20-\x7e]{0,253}[\x21-\x7e])?")
+
+
+def _check_request(method: str, url: str, headers: Mapping[str, str]) -> None:
+    """What cannot be sent as it is given is a bug in this program: no reason to try again, and not to send something else."""
+    if not _TOKEN.fullmatch(method):
+        raise Misuse("method is no HTTP method")
+    try:
+        whole = _URL.fullmatch(url) is not None and bool(urlsplit(url).hostname) and urlsplit(url).port != 0
+    except ValueError:
+        whole = False
+    if not whole:
+        raise Misuse("url is no http:// or https:// URL, percent-encoded")
+    for name, value in headers.items():
+        if not _TOKEN.fullmatch(name) or not isinstance(value, str) or not _VALUE.fullmatch(value):
+            raise Misuse(f"the header {name!r} cannot be sent")
+    if any(name.lower() == "idempotency-key" for name in headers):
+        raise Misuse("give the key as `key`, not as a header")
 
 
 class _Made:
@@ -125,6 +146,12 @@ class _Options:
     headers: Mapping[str, str] = field(default_factory=dict)
     clock: Clock = Clock()
 
+    def __post_init__(self) -> None:
+        for name in ("deadline", "try_timeout", "max_tries"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:  # NaN would be a deadline that never comes
+                raise Misuse(f"{name} must be a number above 0")
+
     def begin(
         self, method: str, url: str, json: Any, body: Optional[bytes], key: Union[str, _Made], keyless: bool,
         headers: Optional[Mapping[str, str]],
@@ -140,9 +167,8 @@ class _Options:
         if chosen is None and not keyless and method not in SAFE:
             chosen = new_key()
         fields = {**self.headers, **(headers or {})}
+        _check_request(method, url, fields)
         names = {name.lower() for name in fields}
-        if "idempotency-key" in names:
-            raise TypeError("give the key as `key`, not as a header")
         if json is not None:
             body = json_module.dumps(json, separators=(",", ":"), allow_nan=False).encode()
             if "content-type" not in names:
@@ -150,6 +176,8 @@ class _Options:
         if chosen is not None:
             fields["Idempotency-Key"] = chosen
         end = self.clock.now() + self.deadline
+        # A copy: a bytearray could change between two tries.
+        body = None if body is None else bytes(body)
         return _Call(method, url, fields, body, chosen, end, method in SAFE or not keyless)
 
     def once(self, call: _Call) -> Union[Answer, _Failed]:
@@ -194,7 +222,9 @@ class Caller(_Options):
 
 @dataclass(frozen=True)
 class AsyncCaller(_Options):
-    """The same for asyncio. A try runs in a thread; cancelled, it may still be executed."""
+    """The same for asyncio. A try runs in a thread; cancelled, it may still be executed. So `key` must be given where one is
+    needed: a call that is cancelled, by `asyncio.wait_for` say, would take a key that was made for it with it, and the next one
+    would pay again."""
 
     sleep: Callable[[float], Any] = asyncio.sleep
 
@@ -202,6 +232,8 @@ class AsyncCaller(_Options):
         self, method: str, url: str, *, json: Any = None, body: Optional[bytes] = None, key: Union[str, _Made] = MADE,
         keyless: bool = False, headers: Optional[Mapping[str, str]] = None,
     ) -> Answer:  # fmt: skip
+        if isinstance(key, _Made) and not keyless and method.upper() not in SAFE:
+            raise Misuse("give a key (new_key makes one): a call that is cancelled would lose it")
         call = self.begin(method, url, json, body, key, keyless, headers)
         while True:
             last = await asyncio.to_thread(self.once, call)
@@ -209,5 +241,5 @@ class AsyncCaller(_Options):
                 return last
             await self.sleep(self.wait_after(call, last))
 
-    async def post(self, url: str, json: Any, *, key: Union[str, _Made] = MADE) -> Answer:
+    async def post(self, url: str, json: Any, *, key: str) -> Answer:
         return await self.call("POST", url, json=json, key=key)

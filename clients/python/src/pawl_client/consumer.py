@@ -5,7 +5,7 @@ import asyncio
 import threading
 import time
 from dataclasses import dataclass
-from typing import Any, Awaitable, Callable, Mapping, Optional
+from typing import Any, Awaitable, Callable, Coroutine, Mapping, Optional
 
 from ._keyapi import Finished, Hold, KeyApi, Said, finished, new_owner, not_recorded, printable, refusal, response_of, work_failed
 from .errors import NotExecuted, Unavailable
@@ -37,7 +37,7 @@ class Job(Hold):
         while not self._halted.wait(pause) and self.loss is None:
             if self.lease_left <= 0:
                 return self.lose("the lease was not renewed in time")
-            pause = self.renewed(self._consumer.once(self.key, "renew", self.call(), self.lease_left))
+            pause = self.renewed(self._consumer.once(self.key, "renew", self.call(), self.renewal_timeout()))
 
     def halt(self) -> None:
         self._halted.set()
@@ -126,7 +126,7 @@ class AsyncJob(Hold):
             await asyncio.sleep(pause)
             if self.lease_left <= 0:
                 return self.lose("the lease was not renewed in time")
-            said = await asyncio.to_thread(self._consumer.once, self.key, "renew", self.call(), self.lease_left)
+            said = await asyncio.to_thread(self._consumer.once, self.key, "renew", self.call(), self.renewal_timeout())
             pause = self.renewed(said)
 
 
@@ -167,16 +167,31 @@ class AsyncConsumer(KeyApi):
                 raise
             raise work_failed(job, error) from error
         except NotExecuted as error:
-            await self.ask(job.key, "release", job.call(reason=printable(str(error))), self.settle_for)
+            await self._to_the_end(self.ask(job.key, "release", job.call(reason=printable(str(error))), self.settle_for))
             raise
         except Exception as error:
             raise work_failed(job, error) from error
         finally:
             job.task = None
-        said = await self.ask(job.key, "complete", job.call(response=response), self.settle_for)
+        said = await self._to_the_end(self.ask(job.key, "complete", job.call(response=response), self.settle_for))
         if said is None or said.wire.status != 200:
             raise not_recorded(job, said)
         return finished(response, False)
+
+    async def _to_the_end(self, settling: Coroutine[Any, Any, Optional[Said]]) -> Optional[Said]:
+        """What is done must be recorded: who is cancelled meanwhile is so afterwards."""
+        task = asyncio.ensure_future(settling)
+        cancelled: Optional[asyncio.CancelledError] = None
+        while not task.done():
+            try:
+                await asyncio.shield(task)
+            except asyncio.CancelledError as error:
+                if task.cancelled():
+                    raise
+                cancelled = error
+        if cancelled is not None:
+            raise cancelled
+        return task.result()
 
     async def ask(self, key: str, verb: str, body: Mapping[str, Any], seconds: float) -> Optional[Said]:
         end = self.clock.now() + seconds

@@ -54,6 +54,10 @@ class StaleFence(PawlError):
     """Another owner has this request now. Nothing of this transaction was kept."""
 
 
+class TransactionEnded(PawlError):
+    """Service: the handler committed, rolled back or closed the transaction that it was given."""
+
+
 class EnqueueConflict(PawlError):
     """pawl.enqueue: another message was enqueued in this place before (PW002)."""
 

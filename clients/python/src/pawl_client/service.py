@@ -81,7 +81,8 @@ class Message:
 
     destination: str
     body: Union[bytes, str]
-    path: str = ""
+    #: Below the destination's URL.
+    path: str = "/"
     headers: ResponseHeaders = ()  # type: ignore[assignment]
     #: Tells messages of one transaction to one destination apart; the same in every try.
     step: str = ""
@@ -102,55 +103,61 @@ def _message(request: Guarded, message: Message) -> Tuple[Any, ...]:
     return (*_owner(request), message.destination, _bytes(message.body), message.path, headers, message.step)
 
 
-def _run(tx: Executes, request: Guarded, sql: str, values: Tuple[Any, ...]) -> Any:
+def execute(tx: Executes, request: Guarded, sql: str, values: Tuple[Any, ...]) -> Any:
     try:
         return tx.execute(sql, values)
     except Exception as error:
         _raise(error, request)
 
 
-async def _run_async(tx: ExecutesAsync, request: Guarded, sql: str, values: Tuple[Any, ...]) -> Any:
+async def execute_async(tx: ExecutesAsync, request: Guarded, sql: str, values: Tuple[Any, ...]) -> Any:
     try:
         return await tx.execute(sql, values)
     except Exception as error:
         _raise(error, request)
 
 
+def complete_values(
+    request: Guarded, status: int, headers: ResponseHeaders, body: Union[bytes, str]
+) -> Tuple[str, Tuple[Any, ...]]:
+    return _COMPLETE, (*_owner(request), status, _headers(headers), _bytes(body))
+
+
 def complete(tx: Executes, request: Guarded, status: int, headers: ResponseHeaders, body: Union[bytes, str]) -> None:
     """Stores the answer in the service's own transaction. The last statement before COMMIT."""
-    _run(tx, request, _COMPLETE, (*_owner(request), status, _headers(headers), _bytes(body)))
+    execute(tx, request, *complete_values(request, status, headers, body))
 
 
 def advance(tx: Executes, request: Guarded, recovery_point: str) -> None:
     """Notes how far it got; the lease starts anew."""
-    _run(tx, request, _ADVANCE, (*_owner(request), recovery_point))
+    execute(tx, request, _ADVANCE, (*_owner(request), recovery_point))
 
 
 def release(tx: Executes, request: Guarded, reason: str = "") -> None:
     """Nothing happened: it may run again."""
-    _run(tx, request, _RELEASE, (*_owner(request), reason))
+    execute(tx, request, _RELEASE, (*_owner(request), reason))
 
 
 def enqueue(tx: Executes, request: Guarded, message: Message) -> str:
     """Enqueues an external call; returns the message's id."""
-    row = _run(tx, request, _ENQUEUE, _message(request, message)).fetchone()
+    row = execute(tx, request, _ENQUEUE, _message(request, message)).fetchone()
     return str(row[0] if isinstance(row, (tuple, list)) else next(iter(row.values())))
 
 
 async def complete_async(
     tx: ExecutesAsync, request: Guarded, status: int, headers: ResponseHeaders, body: Union[bytes, str]
 ) -> None:
-    await _run_async(tx, request, _COMPLETE, (*_owner(request), status, _headers(headers), _bytes(body)))
+    await execute_async(tx, request, *complete_values(request, status, headers, body))
 
 
 async def advance_async(tx: ExecutesAsync, request: Guarded, recovery_point: str) -> None:
-    await _run_async(tx, request, _ADVANCE, (*_owner(request), recovery_point))
+    await execute_async(tx, request, _ADVANCE, (*_owner(request), recovery_point))
 
 
 async def release_async(tx: ExecutesAsync, request: Guarded, reason: str = "") -> None:
-    await _run_async(tx, request, _RELEASE, (*_owner(request), reason))
+    await execute_async(tx, request, _RELEASE, (*_owner(request), reason))
 
 
 async def enqueue_async(tx: ExecutesAsync, request: Guarded, message: Message) -> str:
-    row = await (await _run_async(tx, request, _ENQUEUE, _message(request, message))).fetchone()
+    row = await (await execute_async(tx, request, _ENQUEUE, _message(request, message))).fetchone()
     return str(row[0] if isinstance(row, (tuple, list)) else next(iter(row.values())))

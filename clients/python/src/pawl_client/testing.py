@@ -214,6 +214,8 @@ class FakeConnection:
     """A psycopg connection for unit tests of transactional handlers: `run_transactional(lambda: fake, ...)`."""
 
     autocommit = False
+    closed = False
+    broken = False
 
     class _Info:
         transaction_status = 0
@@ -227,6 +229,7 @@ class FakeConnection:
         #: The answer of COMMIT is lost.
         self.commit_is_lost = False
         self.committed = False
+        self._of_pawl = False
 
     def __enter__(self) -> "FakeConnection":
         return self
@@ -240,9 +243,12 @@ class FakeConnection:
             error = Exception("pawl.complete failed")
             error.sqlstate = self.complete_fails_with  # type: ignore[attr-defined]
             raise error
+        self._of_pawl = "pawl." in query
         return self
 
     def fetchone(self) -> Any:
+        if self._of_pawl:
+            return ("fake",)
         return self.rows[0] if self.rows else None
 
     def fetchall(self) -> List[Any]:

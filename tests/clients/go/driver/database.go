@@ -20,6 +20,7 @@ import (
 type fakeDB struct {
 	fails, state string
 	log          []string
+	marker       any // as PostgreSQL keeps a setting that is local to a transaction
 	query        string
 	args         []driver.NamedValue
 }
@@ -56,14 +57,19 @@ func (c *fakeConn) Commit() error {
 	if err := c.db.fail("commit"); err != nil {
 		return err
 	}
+	c.db.marker = nil
 	c.db.log = append(c.db.log, "COMMIT")
 	return nil
 }
 func (c *fakeConn) Rollback() error {
+	c.db.marker = nil
 	c.db.log = append(c.db.log, "ROLLBACK")
 	return nil
 }
-func (c *fakeConn) ExecContext(_ context.Context, query string, _ []driver.NamedValue) (driver.Result, error) {
+func (c *fakeConn) ExecContext(_ context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if strings.Contains(query, "set_config") {
+		c.db.marker = args[len(args)-1].Value
+	}
 	if strings.HasPrefix(query, "INSERT") {
 		return driver.ResultNoRows, c.db.fail("work")
 	}
@@ -71,7 +77,8 @@ func (c *fakeConn) ExecContext(_ context.Context, query string, _ []driver.Named
 }
 func (c *fakeConn) QueryContext(_ context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	c.db.query, c.db.args = query, args
-	return &oneRow{}, c.db.fail("complete")
+	ended := strings.Contains(query, "current_setting") && args[len(args)-1].Value != c.db.marker
+	return &oneRow{done: ended}, c.db.fail("complete")
 }
 
 type oneRow struct{ done bool }
@@ -158,11 +165,17 @@ func transaction(wanted caseLine) object {
 		if _, err := tx.ExecContext(ctx, "INSERT"); err != nil {
 			return pawl.Reply{}, err
 		}
-		if wanted.Fails == "handler" {
+		if strings.HasPrefix(wanted.Fails, "ended") {
+			_ = tx.Commit()
+		}
+		if wanted.Fails == "handler" || wanted.Fails == "ended_then_raised" {
 			return pawl.Reply{}, errors.New("handler")
 		}
 		return pawl.JSON(wanted.Reply, object{})
 	}}
+	if wanted.OnError != "" {
+		handler.OnError = func(error) { panic("the log is full") }
+	}
 	request := httptest.NewRequest(http.MethodPost, "/v1/payments", nil)
 	if wanted.Fails != "unguarded" {
 		request.Header = guardedHeader("")

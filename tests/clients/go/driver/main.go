@@ -50,7 +50,7 @@ func failure(err error) object {
 	if !errors.As(err, &own) {
 		return object{"outcome": fmt.Sprintf("%T %v", err, err)}
 	}
-	result := object{"outcome": string(own.Kind)}
+	result := object{"outcome": string(own.Kind), "key": own.Key}
 	if own.Code != "" {
 		result["code"] = own.Code
 	}
@@ -65,6 +65,9 @@ type caseLine struct {
 	URL  string
 	Call struct {
 		Method, Path string
+		URL          *string
+		Headers      map[string]string
+		Warm, Cancel bool
 		JSON         json.RawMessage
 		Key          *string
 		Keyless      bool
@@ -80,6 +83,7 @@ type caseLine struct {
 		SettleMs  float64 `json:"settle_ms"`
 	}
 	Op, Sqlstate, Without, Fails string
+	OnError                      string `json:"on_error"`
 	Reply                        int
 	External                     bool
 }
@@ -98,13 +102,30 @@ func caller(wanted caseLine) object {
 	} else if !wanted.Call.Keyless {
 		call.Key = pawl.NewKey()
 	}
-	answer, err := client.Do(context.Background(), call)
+	if wanted.Call.URL != nil {
+		call.URL = *wanted.Call.URL
+	}
+	for name, value := range wanted.Call.Headers {
+		if call.Header == nil {
+			call.Header = http.Header{}
+		}
+		call.Header[name] = []string{value}
+	}
+	if wanted.Call.Warm {
+		_, _ = client.Do(context.Background(), pawl.Call{Method: http.MethodGet, URL: wanted.URL + "/warm"})
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if sleep := client.Clock.Sleep; wanted.Call.Cancel {
+		client.Clock.Sleep = func(ctx context.Context, wait time.Duration) error { cancel(); return sleep(ctx, wait) }
+	}
+	answer, err := client.Do(ctx, call)
 	if err != nil {
 		result := failure(err)
 		result["waits_ms"] = fake.waits
 		return result
 	}
-	return object{"outcome": "answer", "status": answer.Status, "body": string(answer.Body), "replayed": answer.Replayed(), "waits_ms": fake.waits}
+	return object{"outcome": "answer", "status": answer.Status, "body": string(answer.Body), "replayed": answer.Replayed(), "key": answer.Key, "waits_ms": fake.waits}
 }
 
 func work(ctx context.Context, kind string, job *pawl.Job) (pawl.Reply, error) {
