@@ -10,6 +10,7 @@ namespace {
 
 constexpr Moment poll_pause{20};
 constexpr Moment hang_up_max{5000};
+constexpr Moment gone_max{1000};
 constexpr Moment come_back_max{1000};
 constexpr Moment come_back_min{50};
 
@@ -108,14 +109,17 @@ class Performance {
   }
 
   void kill_and_restart() {
-    for (const std::string& shell : {target_.kill, target_.restart}) {
-      if (run_.trouble.empty()) command(shell);
+    command(target_.kill);
+    // kill returns before the process is gone: what it still accepts must not pass for the new one.
+    const Moment gone_by = world_.now() + gone_max;
+    while (run_.trouble.empty() && world_.now() < gone_by &&
+           world_.accepts_connections(target_.at.address)) {
+      world_.wait(poll_pause);
     }
+    if (run_.trouble.empty()) command(target_.restart);
     const Moment give_up = world_.now() + target_.timeout;
     while (run_.trouble.empty() && !world_.accepts_connections(target_.at.address)) {
-      if (world_.now() >= give_up) {
-        run_.trouble = "it accepts no connections after --restart";
-      }
+      if (world_.now() >= give_up) run_.trouble = "it accepts no connections after --restart";
       world_.wait(poll_pause);
     }
   }

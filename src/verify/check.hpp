@@ -65,6 +65,11 @@ inline Verdict passed() { return {}; }
 inline Verdict failed(std::string reason) { return {Result::failed, std::move(reason)}; }
 inline Verdict not_run(std::string reason) { return {Result::not_run, std::move(reason)}; }
 
+// Two effects would look like one.
+inline Verdict cannot_tell() {
+  return not_run("answers do not differ from request to request; give --count");
+}
+
 struct Check {
   std::string_view name;
   std::string_view promise;

@@ -101,7 +101,7 @@ Verdict killed_after_judge(const Target& /*target*/, const Facts& facts, const R
     return failed("a retry after the kill was executed: " + std::to_string(*effects) + " effects");
   }
   if (!effects && !facts.answers_differ) {
-    return not_run("answers do not differ from request to request; give --count");
+    return cannot_tell();
   }
   return passed();
 }

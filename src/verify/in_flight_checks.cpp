@@ -30,7 +30,7 @@ Verdict one_effect_judge(const Target& target, const Facts& facts, const Run& ru
     return failed(number + " requests at once had " + std::to_string(*effects) + " effects");
   }
   if (!facts.answers_differ) {
-    return not_run("answers do not differ from request to request; give --count");
+    return cannot_tell();
   }
   const Exchange& last = last_of(run, "last");
   for (const Exchange* each : all_of(run, "duplicate")) {

@@ -92,10 +92,10 @@ TEST(Judge, AnotherBodyIsRefusedAsTheProfileSays) {
   EXPECT_EQ(judged("body-other-refused", other(400), Profile::ietf), Result::failed);
   EXPECT_EQ(judged("body-other-refused", other(400), Profile::stripe), Result::passed);
   EXPECT_EQ(judged("body-other-refused", other(422), Profile::stripe), Result::failed);
-  for (const int status : {400, 409, 422}) {
+  for (const int status : {400, 409, 417, 422}) {
     EXPECT_EQ(judged("body-other-refused", other(status)), Result::passed) << status;
   }
-  for (const int status : {200, 201, 401, 500}) {
+  for (const int status : {200, 201, 401, 429, 500}) {
     EXPECT_EQ(judged("body-other-refused", other(status)), Result::failed) << status;
   }
 }

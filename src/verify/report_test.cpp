@@ -122,11 +122,25 @@ TEST(Verify, StopsWhereTheServiceDoesNotComeBack) {
   killable.restart = "start";
   Replaying endpoint;
   ScriptedWorld world([&](const Request& request) { return endpoint(request); });
-  world.accepting = false;
+  world.accepts = [] { return false; };
   const Report report = verify(killable, *select({{"killed"}, {}}), world, quiet);
   EXPECT_THAT(report.outcomes, SizeIs(1));
   EXPECT_EQ(report.outcomes[0].verdict.result, Result::not_run);
   EXPECT_THAT(report.trouble, HasSubstr("accepts no connections"));
+}
+
+// A process that was killed may accept one more connection before it is gone.
+TEST(Verify, RestartsAServiceOnlyWhenTheKilledOneIsGone) {
+  Target killable = target();
+  killable.kill = "kill";
+  killable.restart = "start";
+  Replaying endpoint;
+  ScriptedWorld world([&](const Request& request) { return endpoint(request); });
+  int asked_of_old = 0;
+  world.accepts = [&] { return world.commands.size() == 2 || ++asked_of_old < 3; };
+  verify(killable, *select({{"killed-after-answer"}, {}}), world, quiet);
+  EXPECT_EQ(asked_of_old, 3);
+  EXPECT_THAT(world.commands, ::testing::ElementsAre("kill", "start"));
 }
 
 TEST(Verify, ComesBackWhenItIsAskedTo) {

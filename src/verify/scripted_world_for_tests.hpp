@@ -24,14 +24,14 @@ class ScriptedWorld final : public World {
     commands.push_back(command);
     return exit_code;
   }
-  bool accepts_connections(const config::UpstreamUrl& /*address*/) override { return accepting; }
+  bool accepts_connections(const config::UpstreamUrl& /*address*/) override { return accepts(); }
   void wait(Moment time) override { time_ += time; }
   Moment now() override { return time_; }
 
   std::vector<Request> sent;
   std::vector<std::string> commands;
   int exit_code = 0;
-  bool accepting = true;
+  std::function<bool()> accepts = [] { return true; };
 
  private:
   Exchange answered(const Request& request, Until until) {
