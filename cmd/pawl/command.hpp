@@ -8,6 +8,7 @@ namespace pawl::cmd {
 // Exit codes, as sysexits.h has them where it has them.
 inline constexpr int exit_ok = 0;
 inline constexpr int exit_failed = 1;
+inline constexpr int exit_could_not_run = 2;  // of `pawl verify` alone
 inline constexpr int exit_usage = 64;
 inline constexpr int exit_bad_data = 65;
 
@@ -25,6 +26,7 @@ void add_reconcile(Command& app, int& exit_code);
 void add_explain(Command& app, int& exit_code);
 void add_store(Command& app, int& exit_code);
 void add_scopes(Command& app, int& exit_code);
+void add_verify(Command& app, int& exit_code);
 // Of `pawl keys`.
 void add_rewrap(Command& keys, int& exit_code);
 

@@ -20,6 +20,7 @@ class CliOption final : public Option {
   Option* positive() override { return with(option_->check(CLI::PositiveNumber)); }
   Option* show_default() override { return with(option_->capture_default_str()); }
   Option* values(int least, int most) override { return with(option_->expected(least, most)); }
+  Option* one_at_a_time() override { return with(option_->allow_extra_args(false)); }
 
  private:
   static CLI::Option* in(Option* other) { return dynamic_cast<CliOption&>(*other).option_; }

@@ -25,6 +25,7 @@ class Option {
   virtual Option* positive() = 0;                   // a number above 0
   virtual Option* show_default() = 0;               // the value it has before parsing, in the help
   virtual Option* values(int least, int most) = 0;  // how many it takes
+  virtual Option* one_at_a_time() = 0;              // a list, with one value behind each flag
 
  protected:
   Option() = default;

@@ -39,6 +39,7 @@ int main(int argc, char** argv) {
   pawl::cmd::add_keys(app, exit_code);
   pawl::cmd::add_explain(app, exit_code);
   pawl::cmd::add_reconcile(app, exit_code);
+  pawl::cmd::add_verify(app, exit_code);
   pawl::cmd::add_fingerprint(app, exit_code);
   pawl::cmd::add_migrate(app, exit_code);
   pawl::cmd::add_store(app, exit_code);
