@@ -217,6 +217,7 @@ Task<Boundary::Admission> Boundary::reserve(RequestContext& context) {
   granted.lease = std::move(lease);
   granted.place = std::move(place);
   granted.memory = needed;
+  granted.since = ports_.clock.now();
   co_return granted;
 }
 
@@ -295,6 +296,9 @@ Task<Response> Boundary::settle(RequestContext& context, Granted granted, Outcom
 Response Boundary::conclude(RequestContext& context, Granted& granted, Executed& executed,
                             const Execution* execution) {
   if (granted.place) granted.place->how = ended(executed);
+  if (std::holds_alternative<Answered>(executed.outcome)) {
+    state_.run_times.ran(context.route_name, ports_.clock.now() - granted.since);
+  }
   if (!executed.settlement) late_.remember(executed, context.memory);
   Response response = render_executed(context, executed, execution);
   mark_near_duplicate(context, response);

@@ -38,6 +38,29 @@ std::string host_name(std::string_view host) {
   return name;
 }
 
+// What passes has no record here: nothing keeps a second try from being executed, so none is
+// suggested where that matters, and no key is spoken of.
+ProblemDetails told_unguarded(ProblemDetails problem, std::string_view method) {
+  const bool not_sent = problem.problem == Problem::upstream_unreachable;
+  const bool late = problem.problem == Problem::outcome_unknown;
+  if (!not_sent && !late && problem.problem != Problem::bad_upstream_response) return problem;
+  problem.should_retry = not_sent || is_safe_to_repeat(method);
+  problem.detail = not_sent ? "Nothing was sent on."
+                   : late   ? "The service did not answer in time."
+                            : "The service's answer did not arrive, or could not be read.";
+  problem.detail += *problem.should_retry
+                        ? " Retry later."
+                        : " The operation may have happened, and nothing here keeps it from "
+                          "happening twice: look it up before you send it again.";
+  return problem;
+}
+
+std::string why_unanswered(const http::Passed& passed) {
+  if (const auto* none = std::get_if<NotSent>(&passed.outcome)) return none->why;
+  if (const auto* lost = std::get_if<Lost>(&passed.outcome)) return lost->why;
+  return {};
+}
+
 // A hop counter that has run out is answered by the hop that receives it (RFC 9110 section 7.6.2).
 bool ends_here(const http::RequestHead& head) {
   if (head.method != "OPTIONS") return false;
@@ -216,8 +239,11 @@ Task<void> Gateway::pass(ClientContext& context, http::PassWatch* watch) {
   http::Passed passed = co_await http::pass_through(context.request, others_, options);
   context.line.status = passed.status;
   context.trace.evidence = to_text(passed.evidence);
+  context.trace.trouble = why_unanswered(passed);
   if (!passed.problem) co_return;
-  const Response response = boundary_.problem(context, std::move(*passed.problem));
+  if (context.trace.trouble.empty()) context.trace.trouble = passed.problem->detail;
+  ProblemDetails told = told_unguarded(std::move(*passed.problem), context.request.head.method);
+  const Response response = boundary_.problem(context, std::move(told));
   context.line.status = response.status;
   co_await context.request.answer(response);
 }
@@ -229,9 +255,11 @@ Task<void> Gateway::deliver(ClientContext& context, Response response) {
   // Room for the answer of this very request was set aside; only one that is stored, and was made
   // earlier, can be too much.
   if (!context.memory.resize(held, MemoryUse::admitted)) {
-    response = boundary_.overloaded(context,
-                                    "The answer is there, but there is no memory to deliver it. "
-                                    "Retry with the same key.");
+    response = boundary_.overloaded(
+        context, std::string("The answer is there, but there is no memory to "
+                             "deliver it. ") +
+                     (changes_nothing(context.request.head.method) ? "Retry later."
+                                                                   : "Retry with the same key."));
     context.replay.reset();
     context.memory = {};
   }

@@ -120,7 +120,10 @@ class Session {
   Task<bool> start_tls();
   Task<bool> serve_one();
   Task<void> refuse(const Refusal& refusal);
-  Task<void> linger();
+  // What the client may still be sending.
+  enum class Unread { nothing, body };
+  Task<void> linger(Unread unread);
+  Task<void> drop_what_comes();
 
   Stream stream_;
   Handler& handler_;
