@@ -77,6 +77,9 @@ class Boundary {
   std::optional<ProblemDetails> identify(RequestContext& context,
                                          std::span<const std::string_view> lines,
                                          std::string_view content_encoding);
+  // The same of a key that is a text somewhere else: it has no syntax of its own. `text` outlives
+  // the request.
+  std::optional<ProblemDetails> identify_text(RequestContext& context, std::string_view text);
   // Reads the body. Nothing: it may go on.
   std::optional<Response> take_fingerprint(RequestContext& context);
   // The answer: stored, or of an execution that is recorded.

@@ -6,6 +6,7 @@
 #include "src/adapters/http/syntax.hpp"
 #include "src/gateway/client_context.hpp"
 #include "src/gateway/key_path.hpp"
+#include "src/gateway/request_key.hpp"
 #include "src/gateway/upstream_attempt.hpp"
 
 namespace pawl::gateway {
@@ -26,7 +27,8 @@ bool changes_nothing(std::string_view method) {
 // Many servers do not read a body there, and take it for the next request on the connection.
 bool has_stray_body(const http::RequestHead& head, const config::RoutePolicy& policy) {
   if (!http::has_body(head)) return false;
-  return changes_nothing(head.method) || (head.method == "DELETE" && !policy.delete_body);
+  const bool may_have_one = policy.delete_body || config::guards(policy, head.method);
+  return changes_nothing(head.method) || (head.method == "DELETE" && !may_have_one);
 }
 
 // "API.example:443" is "api.example".
@@ -95,8 +97,9 @@ std::optional<StoredRequest> Gateway::ClientContext::to_store() const {
   if (head.has_query) kept.target.append("?").append(head.query);
   kept.body = body;
   for (const http::Field& field : head.fields) {
-    const bool needed =
-        http::same_word(field.name, "Host") || http::same_word(field.name, "Idempotency-Key");
+    const bool needed = http::same_word(field.name, "Host") ||
+                        http::same_word(field.name, "Idempotency-Key") ||
+                        is_key_header(field.name, route.policy);
     const bool listed = std::ranges::any_of(
         route.policy.request_headers,
         [&](const std::string& name) { return http::same_word(name, field.name); });
@@ -195,13 +198,14 @@ Task<void> Gateway::handle(http::ClientRequest& request) {
     Response response;
     response.status = context.line.status = 204;
     co_await request.answer(response);
-  } else if (is_safe_to_repeat(head.method) || context.policy.key == KeyRequirement::off) {
+  } else if (!config::guards(context.route.policy, head.method) ||
+             context.policy.key == KeyRequirement::off) {
     if (!is_safe_to_repeat(head.method)) shared_.metrics.unguarded(context.route.name);
     co_await pass(context);
   } else if (context.policy.mode == Mode::observe) {
     co_await observe(context);
   } else if (context.policy.key == KeyRequirement::optional &&
-             !http::find(head.fields, "Idempotency-Key")) {
+             !has_key_header(head, context.route.policy)) {
     shared_.metrics.unguarded(context.route.name);
     co_await pass(context);
   } else {

@@ -1,6 +1,6 @@
 // The boundary in front of an API: every request of the public listener comes through here.
 //
-// Other methods than POST and PATCH, and what needs no key, pass through. A guarded
+// Methods that the route does not guard (`methods`), and what needs no key, pass through. A guarded
 // request goes parse -> authenticate -> route -> key -> fingerprint -> reserve (a replay ends here)
 // -> limits for new work -> execute; see docs/life-of-a-request.md.
 #pragma once
@@ -105,6 +105,7 @@ class Gateway final : public http::Handler {
   // Once scope and key are known: whose they are where no caller was chosen.
   void note_credentials(ClientContext& context) const;
   std::optional<ProblemDetails> identify(ClientContext& context, const callers::Identified& caller);
+  std::optional<ProblemDetails> identify_by_body(ClientContext& context);
   // Is it too old for new work?
   void check_age(ClientContext& context, const callers::KnownCaller& caller) const;
   Task<bool> read_body(ClientContext& context, std::optional<ProblemDetails> trouble);
