@@ -71,8 +71,10 @@ int show(const std::optional<std::string>& path) {
 
 // What stands between a retried POST to this route and a second execution.
 std::string guard_of(const config::RoutePolicy& policy, const std::string& method) {
-  const bool guarded_method = method == "POST" || method == "PATCH" || method == "*";
-  if (!guarded_method) return "passes: this method may be repeated";
+  const bool guarded_method = method == "*" || config::guards(policy, method);
+  const bool may_be_repeated = method != "POST" && method != "PATCH";
+  if (!guarded_method && may_be_repeated) return "passes: this method may be repeated";
+  if (!guarded_method) return "NOTHING: 'methods' does not list " + method;
   if (policy.key == KeyRequirement::off) return "NOTHING: key = \"off\"";
   if (policy.mode == Mode::observe) return "NOTHING: mode = \"observe\" only watches";
   std::string guard = policy.key == KeyRequirement::required

@@ -17,6 +17,7 @@
 #include "src/boundary/near_duplicates.hpp"
 #include "src/boundary/replay_cache.hpp"
 #include "src/boundary/request_context.hpp"
+#include "src/boundary/run_times.hpp"
 #include "src/boundary/settled_notices.hpp"
 #include "src/boundary/single_flight.hpp"
 #include "src/engine/engine.hpp"
@@ -44,6 +45,7 @@ struct BoundaryState {
   SingleFlight flights;
   SettledNotices notices;
   NearDuplicates near_duplicates;
+  RunTimes run_times;
   std::function<void()> accepted = [] {};  // an async request was stored: a worker may start
 };
 
@@ -75,6 +77,9 @@ class Boundary {
   std::optional<ProblemDetails> identify(RequestContext& context,
                                          std::span<const std::string_view> lines,
                                          std::string_view content_encoding);
+  // The same of a key that is a text somewhere else: it has no syntax of its own. `text` outlives
+  // the request.
+  std::optional<ProblemDetails> identify_text(RequestContext& context, std::string_view text);
   // Reads the body. Nothing: it may go on.
   std::optional<Response> take_fingerprint(RequestContext& context);
   // The answer: stored, or of an execution that is recorded.
@@ -87,6 +92,7 @@ class Boundary {
     std::optional<LimitGrant> place;      // among the new keys of its scope
     std::unique_ptr<FlightGuard> flight;  // others may be waiting for its answer
     std::size_t memory = 0;               // for its body, and its answer
+    BootTime since{};
   };
   using Admission = std::variant<Response, Granted>;
   Task<Admission> admit(RequestContext& context);
@@ -107,6 +113,7 @@ class Boundary {
   Task<bool> make_room(RequestContext& context, std::size_t bytes);
 
   Response problem(RequestContext& context, ProblemDetails details);
+  Response plain_problem(RequestContext& context, const PlainProblem& problem);
   Response overloaded(RequestContext& context, std::string detail = {});
   Response store_failed(RequestContext& context, StoreError error, std::string detail = {});
   // Of this request alone.
@@ -135,6 +142,8 @@ class Boundary {
   Task<Response> execute(RequestContext& context, Granted granted, Execution& execution);
   Response conclude(RequestContext& context, Granted& granted, Executed& executed,
                     const Execution* execution);
+  // How long requests like this one usually still take.
+  [[nodiscard]] Duration usually_left(const RequestContext& context, const Record& record) const;
   Response render_refused(RequestContext& context, const Reservation& found);
   Response render_replay(RequestContext& context, std::shared_ptr<const Cached> cached);
   Response render_settled(RequestContext& context, Executed& executed, const Execution* execution);

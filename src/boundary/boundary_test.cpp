@@ -379,6 +379,22 @@ TEST_F(BoundaryTest, AWaiterWhoseTimeIsUpExecutesNothing) {
   EXPECT_THAT(answers, ::testing::Contains(409));
 }
 
+TEST_F(BoundaryTest, ADuplicateIsToldWhatRequestsOfItsRouteUsuallyStillTake) {
+  Node node(*this, store, /*cache_bytes=*/0);
+  upstream.before_gate = [&] { clock.advance(4s); };
+  EXPECT_EQ(run(send(node, "key-00000001")).status, 201);
+  std::optional<Response> duplicate;
+  upstream.before_gate = [&] {
+    clock.advance(1s);
+    duplicate = run(send(node, "key-00000002"));
+  };
+  EXPECT_EQ(run(send(node, "key-00000002")).status, 201);
+  ASSERT_TRUE(duplicate);
+  EXPECT_EQ(duplicate->status, 409);
+  EXPECT_EQ(find_header(duplicate->headers, "Retry-After"), "3");
+  EXPECT_EQ(upstream.charges(), 2);
+}
+
 TEST_F(BoundaryTest, ALookUpHasRoomForWhatItFindsAndCopiesNoBody) {
   policy.mode = Mode::async;
   policy.near_duplicates = WhenNearDuplicate::refuse;

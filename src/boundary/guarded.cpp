@@ -1,5 +1,6 @@
 // From a request with a key to its one answer.
 #include <algorithm>
+#include <array>
 
 #include "src/boundary/boundary.hpp"
 #include "src/core/body_coding.hpp"
@@ -75,17 +76,11 @@ Request request_of(const RequestContext& context) {
   return request;
 }
 
-}  // namespace
-
-std::optional<ProblemDetails> Boundary::identify(RequestContext& context,
-                                                 std::span<const std::string_view> lines,
-                                                 std::string_view content_encoding) {
-  if (lines.empty()) return ProblemDetails{Problem::key_missing, "", {}, {}};
-  Expected<Key, KeyRefusal> key = parse_key(lines, context.policy.key_rules);
-  if (!key) {
-    return ProblemDetails{
-        Problem::key_invalid, explain(key.error(), context.policy.key_rules), {}, {}};
-  }
+std::optional<ProblemDetails> take_key(RequestContext& context,
+                                       std::span<const std::string_view> lines,
+                                       const KeyRules& rules) {
+  Expected<Key, KeyRefusal> key = parse_key(lines, rules);
+  if (!key) return ProblemDetails{Problem::key_invalid, explain(key.error(), rules), {}, {}};
   if (context.policy.transactional && (key->text.front() == ' ' || key->text.back() == ' ')) {
     return ProblemDetails{Problem::key_invalid,
                           "On this route an Idempotency-Key must not start or end with a blank.",
@@ -94,7 +89,27 @@ std::optional<ProblemDetails> Boundary::identify(RequestContext& context,
   }
   context.key = std::move(*key);
   context.key_as_sent = lines.front();
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ProblemDetails> Boundary::identify(RequestContext& context,
+                                                 std::span<const std::string_view> lines,
+                                                 std::string_view content_encoding) {
+  if (lines.empty()) return ProblemDetails{Problem::key_missing, "", {}, {}};
+  if (std::optional<ProblemDetails> trouble = take_key(context, lines, context.policy.key_rules)) {
+    return trouble;
+  }
   return check_coding(content_encoding, context.content_type);
+}
+
+std::optional<ProblemDetails> Boundary::identify_text(RequestContext& context,
+                                                      std::string_view text) {
+  KeyRules rules = context.policy.key_rules;
+  rules.syntax = KeySyntax::bare;
+  const std::array<std::string_view, 1> lines{text};
+  return take_key(context, lines, rules);
 }
 
 std::optional<Response> Boundary::take_fingerprint(RequestContext& context) {
@@ -217,6 +232,7 @@ Task<Boundary::Admission> Boundary::reserve(RequestContext& context) {
   granted.lease = std::move(lease);
   granted.place = std::move(place);
   granted.memory = needed;
+  granted.since = ports_.clock.now();
   co_return granted;
 }
 
@@ -295,6 +311,9 @@ Task<Response> Boundary::settle(RequestContext& context, Granted granted, Outcom
 Response Boundary::conclude(RequestContext& context, Granted& granted, Executed& executed,
                             const Execution* execution) {
   if (granted.place) granted.place->how = ended(executed);
+  if (std::holds_alternative<Answered>(executed.outcome)) {
+    state_.run_times.ran(context.route_name, ports_.clock.now() - granted.since);
+  }
   if (!executed.settlement) late_.remember(executed, context.memory);
   Response response = render_executed(context, executed, execution);
   mark_near_duplicate(context, response);

@@ -126,7 +126,7 @@ KeyAnswer KeyApi::answer(RequestContext& context, const KeyCall& call, GrantWrit
   state_.breaker.succeeded();
   KeyAnswer answer;
   if (!written.current) {
-    answer.response = plain_problem(404, "No such key");
+    answer.response = boundary_.plain_problem(context, {404, "No such key"});
   } else if (!written.done) {
     answer.response = stale(context, call, *written.current);
   } else {

@@ -1,4 +1,6 @@
 // What a guarded request's client is told.
+#include <algorithm>
+
 #include "src/boundary/boundary.hpp"
 
 namespace pawl {
@@ -39,6 +41,11 @@ Response Boundary::problem(RequestContext& context, ProblemDetails details) {
   return render_problem(details, context.dialect());
 }
 
+Response Boundary::plain_problem(RequestContext& context, const PlainProblem& problem) {
+  if (context.request_id.empty()) context.request_id = id_of(context);
+  return render_plain(problem, context.dialect());
+}
+
 Response Boundary::overloaded(RequestContext& context, std::string detail) {
   context.trace.trouble = slug_of(Problem::overloaded);
   ProblemDetails details{Problem::overloaded, std::move(detail), {}, overload_retry_after};
@@ -57,6 +64,15 @@ Response Boundary::store_failed(RequestContext& context, StoreError error, std::
   return problem(context, std::move(failed));
 }
 
+Duration Boundary::usually_left(const RequestContext& context, const Record& record) const {
+  const auto* held = std::get_if<InProgress>(&record.state);
+  const StoreTime& time = ports_.engine.time();
+  if (held == nullptr || !time.known()) return {};
+  const Duration elapsed =
+      std::max<Duration>(time.at(ports_.clock.now()) - held->locked_at, Duration{0});
+  return state_.run_times.usually_left(context.route_name, elapsed);
+}
+
 Response Boundary::render_refused(RequestContext& context, const Reservation& found) {
   state_.breaker.succeeded();
   ports_.metrics.duplicate(context.scope.text);
@@ -67,6 +83,7 @@ Response Boundary::render_refused(RequestContext& context, const Reservation& fo
   context.trace.decision = to_text(kind);
   if (const auto* busy = std::get_if<InFlight>(&found.decision)) {
     context.lease_left = busy->lease_left;
+    context.usually_left = usually_left(context, *found.record);
   }
   const bool ran = status_of(*found.record) != Status::pending;
   if (ran) context.trace.execution = pawl::request_id(*found.record);
@@ -151,6 +168,9 @@ Response Boundary::render_withheld(RequestContext& context, const Answered& answ
     return render_stored(stored, record.expires_at, Delivery::original, context.dialect());
   }
   ProblemDetails unknown{Problem::outcome_unknown, "", 502, {}};
+  const bool waiting_helps = status_of(record) != Status::unknown || context.source_is_asked;
+  unknown.should_retry = waiting_helps;
+  if (waiting_helps) unknown.retry_after = unknown_retry_after;
   return problem(context, std::move(unknown));
 }
 

@@ -27,6 +27,8 @@ Dialect RequestContext::dialect() const {
   dialect.request_id = request_id;
   dialect.status_url = status_url;
   dialect.source_is_asked = source_is_asked;
+  dialect.usually_left = usually_left;
+  dialect.keyless = method == "GET" || method == "HEAD" || method == "OPTIONS";
   return dialect;
 }
 

@@ -64,12 +64,13 @@ class RequestContext {
   bool source_is_asked = false;  // a source is asked what became of it, and does not only tell
   std::string status_url;        // where the key's state can be read, on routes that answer 202
 
-  std::int64_t purge_epoch = 0;         // as known before the store was asked
-  std::optional<DecisionKind> decided;  // when the record was last read
-  SharedRecord record;                  // what was decided on, or became of it; null: from memory
-  std::optional<Duration> lease_left;   // where it is in flight
-  std::optional<Problem> refused_as;    // a problem of ours was the answer
-  bool is_near_duplicate = false;       // of a request under another key
+  std::int64_t purge_epoch = 0;          // as known before the store was asked
+  std::optional<DecisionKind> decided;   // when the record was last read
+  SharedRecord record;                   // what was decided on, or became of it; null: from memory
+  std::optional<Duration> lease_left;    // where it is in flight
+  std::optional<Duration> usually_left;  // by what requests of its route take
+  std::optional<Problem> refused_as;     // a problem of ours was the answer
+  bool is_near_duplicate = false;        // of a request under another key
   // Why no new work may be made of it, because it was made too long ago; empty: it was not.
   std::string stale;
   std::optional<LimitStanding> limit;  // how its scope stands, where the route has limits

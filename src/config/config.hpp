@@ -62,10 +62,18 @@ struct RoutePolicy : BoundaryPolicy {
   // An answer that ends with its connection, where nothing says that it is whole.
   UntilClose until_close = UntilClose::verify;
   bool delete_body = false;  // a DELETE may have one
+  // Where a request has its key: "header:NAME", or a JSON pointer into the body.
+  std::vector<std::string> key_from{"header:Idempotency-Key"};
+  std::vector<std::string> methods{"POST", "PATCH"};  // the guarded ones
   // async: which of a request's headers are kept for the worker. Credentials only if listed here.
   std::vector<std::string> request_headers{"Accept", "Content-Type"};
   std::string reconcile;  // the [[source]] that knows what became of a request; empty: nobody
 };
+
+// The name in "header:NAME"; nothing where it is a JSON pointer.
+std::optional<std::string_view> header_in(std::string_view key_place);
+bool has_body_key(const RoutePolicy& policy);  // some place is in the body
+bool guards(const RoutePolicy& policy, std::string_view method);
 
 // One [[route]]. First match wins.
 struct Route {

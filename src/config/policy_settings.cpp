@@ -1,6 +1,7 @@
 #include "src/config/policy_settings.hpp"
 
 #include <algorithm>
+#include <array>
 #include <initializer_list>
 
 #include "src/config/address.hpp"
@@ -96,6 +97,40 @@ std::optional<std::vector<std::string>> header_names_in(Value value, Diagnostics
   return names;
 }
 
+bool is_key_place(const std::string& text) {
+  const std::optional<std::string_view> header = header_in(text);
+  if (header) return is_header_name(*header);
+  return text.starts_with('/') && json::parse_pointer(text).has_value();
+}
+
+std::optional<std::vector<std::string>> key_places_in(Value value, Diagnostics& findings) {
+  std::optional<std::vector<std::string>> places = strings_in(value, false, findings);
+  if (!places) return std::nullopt;
+  const bool good = !places->empty() && std::ranges::all_of(*places, is_key_place);
+  if (good) return places;
+  complain(value,
+           "it must list the places where a request may have its key: \"header:\" and a header's "
+           "name, or a JSON pointer into the body, like [\"header:Idempotency-Key\", "
+           "\"/idempotency_key\"]",
+           findings);
+  return std::nullopt;
+}
+
+std::optional<std::vector<std::string>> guarded_methods_in(Value value, Diagnostics& findings) {
+  std::optional<std::vector<std::string>> named = strings_in(value, false, findings);
+  if (!named) return std::nullopt;
+  static constexpr std::array<std::string_view, 4> effective{"POST", "PATCH", "PUT", "DELETE"};
+  const auto may_be_guarded = [](const std::string& method) {
+    return std::ranges::find(effective, method) != effective.end();
+  };
+  if (!named->empty() && std::ranges::all_of(*named, may_be_guarded)) return named;
+  complain(value,
+           "it must list some of POST, PATCH, PUT and DELETE: the others change nothing that a key "
+           "could guard",
+           findings);
+  return std::nullopt;
+}
+
 using P = RoutePolicy;
 
 Settings<P> make_settings() {
@@ -113,6 +148,8 @@ Settings<P> make_settings() {
   return {
       choice<P>("profile", &P::profile),
       choice<P>("key", &P::key),
+      setting<P>("key_from", &P::key_from, key_places_in, show_strings),
+      setting<P>("methods", &P::methods, guarded_methods_in, show_strings),
       choice<P>(
           "key_syntax", [](auto& p) -> auto& { return p.key_rules.syntax; }),
       count<P>(
@@ -168,7 +205,46 @@ const Node* first_of(const Node& table, std::initializer_list<std::string_view> 
   return nullptr;
 }
 
+void check_key_from(const Node& table, const RoutePolicy& policy, Diagnostics& findings) {
+  if (const Node* node = first_of(table, {"key_from", "key", "mode"});
+      node != nullptr && has_body_key(policy)) {
+    if (policy.key == KeyRequirement::optional) {
+      findings.error(
+          node->at,
+          "'key_from' reads the body, and with key = \"optional\" whether a request is "
+          "guarded must be known before; make the key required, or read it from a header");
+    }
+    if (policy.mode == Mode::observe) {
+      findings.error(node->at,
+                     "'key_from' reads the body, which mode = \"observe\" does not wait for; read "
+                     "the key from a header");
+    }
+  }
+  const bool usual = policy.key_from == RoutePolicy{}.key_from;
+  if (const Node* node = first_of(table, {"key_from", "forward_key"});
+      node != nullptr && !usual && policy.forward_key == ForwardKey::derived) {
+    findings.error(node->at,
+                   "forward_key = \"derived\" replaces Idempotency-Key alone: the service would be "
+                   "sent the client's own key too, where 'key_from' has it");
+  }
+}
+
 }  // namespace
+
+std::optional<std::string_view> header_in(std::string_view key_place) {
+  constexpr std::string_view prefix = "header:";
+  if (!key_place.starts_with(prefix)) return std::nullopt;
+  return key_place.substr(prefix.size());
+}
+
+bool has_body_key(const RoutePolicy& policy) {
+  return !std::ranges::all_of(
+      policy.key_from, [](const std::string& place) { return header_in(place).has_value(); });
+}
+
+bool guards(const RoutePolicy& policy, std::string_view method) {
+  return std::ranges::find(policy.methods, method) != policy.methods.end();
+}
 
 const Settings<RoutePolicy>& policy_settings() {
   static const Settings<RoutePolicy> settings = make_settings();
@@ -229,6 +305,7 @@ void check_policy(const Node& table, const RoutePolicy& policy, const Caller& ca
                    "'resource_type' and 'resource_id' go together: what the route makes, "
                    "and where its answer names it");
   }
+  check_key_from(table, policy, findings);
   if (const Node* node = table.find("retention"); node != nullptr && policy.retention < hours(1)) {
     findings.warn(node->at, "'retention' is " + to_text(policy.retention) +
                                 ": a client that retries later than that is charged again; under "

@@ -51,6 +51,8 @@ upstream_connect_timeout = "15ms"
 upstream_idle = "0s"
 until_close = "accept"
 delete_body = true
+key_from = ["header:Idempotency-Key"]
+methods = ["POST", "DELETE"]
 resource_type = "payment"
 resource_id = "/id"
 )"))
@@ -90,6 +92,8 @@ resource_id = "/id"
   EXPECT_EQ(read.upstream_idle, 0s);
   EXPECT_EQ(read.until_close, UntilClose::accept);
   EXPECT_TRUE(read.delete_body);
+  EXPECT_EQ(read.key_from, std::vector<std::string>{"header:Idempotency-Key"});
+  EXPECT_EQ(read.methods, (std::vector<std::string>{"POST", "DELETE"}));
   EXPECT_EQ(read.resource_type, "payment");
   EXPECT_EQ(read.resource_id, "/id");
 }
@@ -186,6 +190,18 @@ TEST(PolicySettings, WrongValuesAreRefusedInPolicyAndInARoute) {
            Row{"min_key_length = 256", "it must be from 1 to 255"},
            Row{"body_limit = \"2GiB\"", "it must be from 1B to 1GiB"},
            Row{"waiters = 0", "it must be from 1 to 1000000"},
+           Row{"key_from = []", "it must list the places where a request may have its key"},
+           Row{"key_from = [\"X-Key\"]",
+               "it must list the places where a request may have its key"},
+           Row{"key_from = [\"header:\"]", "it must list the places where a request may have"},
+           Row{"key_from = [\"/a~2\"]", "it must list the places where a request may have its key"},
+           Row{"methods = []", "it must list some of POST, PATCH, PUT and DELETE"},
+           Row{"methods = [\"GET\"]", "it must list some of POST, PATCH, PUT and DELETE"},
+           Row{"methods = [\"post\"]", "it must list some of POST, PATCH, PUT and DELETE"},
+           Row{"key_from = [\"/key\"]\nkey = \"optional\"", "must be known before"},
+           Row{"key_from = [\"/key\"]\nmode = \"observe\"", "does not wait for"},
+           Row{"key_from = [\"header:X-Key\"]\nforward_key = \"derived\"",
+               "the client's own key too"},
            Row{"new_keys_per_second = 0", "it must be a number over 0, or \"off\""},
            Row{"lookups_per_second = nan", "it must be a number over 0, or \"off\""},
            Row{"lookups_per_second = \"5\"", "it must be a number over 0, or \"off\""},

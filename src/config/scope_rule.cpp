@@ -17,6 +17,7 @@ constexpr std::string_view route_opening = "route ";
 constexpr std::string_view unguarded_opening = "unguarded ";
 constexpr std::string_view match_opening = "match ";
 constexpr std::string_view api_key_opening = "api-key ";
+constexpr std::string_view key_from_opening = "key_from ";
 constexpr std::string_view live_for = "live_for";
 constexpr std::string_view fallback = "default";
 
@@ -51,8 +52,17 @@ std::string joined(std::string_view opening, std::string_view rest) {
 }
 
 bool route_makes_keys(const Route& route) {
-  const bool method = route.method == "*" || route.method == "POST" || route.method == "PATCH";
+  const bool method = route.method == "*" || guards(route.policy, route.method);
   return method && makes_keys(route.policy);
+}
+
+// Read elsewhere, the retry of a live key is another key.
+void add_key_places(std::string& rule, std::string_view route, const RoutePolicy& policy) {
+  std::string places;
+  for (const std::string& place : policy.key_from) {
+    places.append(places.empty() ? "" : ",").append(percent_encoded(place));
+  }
+  add(rule, joined(key_from_opening, route), places);
 }
 
 std::int64_t life_of(const RoutePolicy& policy) {
@@ -78,8 +88,12 @@ std::optional<std::string> why_not(const std::string& name, const std::string& v
                                    const Facts& now) {
   if (!binds(name)) return std::nullopt;
   const auto found = now.find(name);
+  const bool is_key_place = name.starts_with(key_from_opening);
+  if (is_key_place && found == now.end()) return std::nullopt;  // its route is gone, or unguarded
   if (found != now.end()) {
     if (found->second == value) return std::nullopt;
+    // With one more place requests keep the key they had, or are refused.
+    if (is_key_place && found->second.starts_with(value + ",")) return std::nullopt;
     return name + " was " + value + " and is now " + found->second;
   }
   const bool is_route = name.starts_with(route_opening);
@@ -201,12 +215,14 @@ std::string scope_rule(const Config& config) {
   if (from == CallerFrom::subrequest) add(rule, "scope_header", caller.scope_header);
   add(rule, makes_keys(config.policy) ? std::string(fallback) : joined(unguarded_opening, fallback),
       pawl::to_text(config.policy.key_scope));
+  if (makes_keys(config.policy)) add_key_places(rule, fallback, config.policy);
   std::int64_t life = std::max(life_of(config.policy), life_of(config.key_api.policy));
   for (std::size_t i = 0; i < config.routes.size(); ++i) {
     const Route& route = config.routes[i];
     add(rule, joined(route_makes_keys(route) ? route_opening : unguarded_opening, route.name),
         pawl::to_text(route.policy.key_scope));
     add(rule, match_line(i, route), "");
+    if (route_makes_keys(route)) add_key_places(rule, route.name, route.policy);
     life = std::max(life, life_of(route.policy));
   }
   // Not the key's own digest: the store is read by more people than the configuration.

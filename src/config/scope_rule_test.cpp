@@ -66,6 +66,29 @@ TEST(ScopeRule, ARouteThatBindsKeysToItselfMayNotGoNorChangeItsScope) {
       << "its keys belong to the caller alone";
 }
 
+TEST(ScopeRule, AKeyThatIsReadElsewhereWouldBeNew) {
+  const Config before = with_route("payments", KeyScope::caller);
+  Config elsewhere = before;
+  elsewhere.routes.front().policy.key_from = {"/idempotency_key"};
+  Config both = before;
+  both.routes.front().policy.key_from.emplace_back("/idempotency_key");
+  EXPECT_TRUE(contradiction(scope_rule(before), scope_rule(elsewhere)));
+  EXPECT_TRUE(contradiction(scope_rule(both), scope_rule(elsewhere)));
+  EXPECT_EQ(contradiction(scope_rule(before), scope_rule(both)), std::nullopt)
+      << "a request has the key it had, or is refused";
+  Config fallback;
+  fallback.policy.key_from = {"header:X-Key"};
+  EXPECT_TRUE(contradiction(scope_rule({}), scope_rule(fallback)));
+}
+
+TEST(ScopeRule, AMethodThatARouteGuardsMakesKeys) {
+  Config deletes = with_route("payments", KeyScope::caller_route);
+  deletes.routes.front().method = "DELETE";
+  EXPECT_EQ(contradiction(scope_rule(deletes), scope_rule({})), std::nullopt);
+  deletes.routes.front().policy.methods = {"DELETE"};
+  EXPECT_TRUE(contradiction(scope_rule(deletes), scope_rule({})));
+}
+
 TEST(ScopeRule, ARouteThatMakesNoKeysContradictsNothing) {
   Config off = with_route("payments", KeyScope::caller_route);
   off.routes.front().policy.key = KeyRequirement::off;

@@ -83,6 +83,8 @@ file = "/old"
 [policy]
 profile = "strict"
 key = "optional"
+key_from = ["header:Idempotency-Key"]
+methods = ["POST", "DELETE"]
 key_syntax = "bare"
 min_key_length = 8
 refuse_pii_keys = false
@@ -127,6 +129,8 @@ match = "POST /v1/payments/{id}"
 name = "payments"
 profile = "ietf"
 key = "required"
+key_from = ["header:X-Key", "/idempotency_key"]
+methods = ["POST", "PUT"]
 key_syntax = "ietf"
 min_key_length = 9
 refuse_pii_keys = true

@@ -29,20 +29,6 @@ std::string text_of_field(const std::string& value) {
 
 }  // namespace
 
-Response plain_problem(int status, std::string_view title, std::string_view detail) {
-  JsonObject out;
-  out.text("type", "about:blank").text("title", title).number("status", status);
-  if (!detail.empty()) out.text("detail", detail);
-  Response response;
-  response.status = status;
-  response.headers = {{"Content-Type", "application/problem+json"},
-                      {"Content-Language", "en"},
-                      {"Link", R"(</_pawl/v1/policy>; rel="describedby")"},
-                      {"Pawl-Should-Retry", "false"}};
-  response.body = out.done();
-  return response;
-}
-
 std::string timestamp(Instant instant) {
   const auto day = std::chrono::floor<std::chrono::days>(instant);
   const std::chrono::year_month_day date(day);

@@ -2,15 +2,10 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
-#include "pawl/types/http.hpp"
 #include "pawl/types/record.hpp"
 
 namespace pawl {
-
-// What HTTP's own words say well enough (RFC 9457, about:blank).
-Response plain_problem(int status, std::string_view title, std::string_view detail = {});
 
 // In quotes: "2024-06-01T12:00:00.000000Z".
 std::string timestamp(Instant instant);

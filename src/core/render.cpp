@@ -4,7 +4,7 @@
 #include <array>
 
 #include "pawl/types/check.hpp"
-#include "pawl/types/json.hpp"
+#include "src/core/answer_fields.hpp"
 #include "src/core/held_answer.hpp"
 #include "src/core/json_writer.hpp"
 #include "src/core/overloaded.hpp"
@@ -12,148 +12,14 @@
 namespace pawl {
 namespace {
 
-struct ProblemType {
-  Problem problem;
-  std::string_view slug;
-  int status;
-  bool should_retry;  // the same request, with the same key
-  std::string_view title;
-  std::string_view detail;
-};
-
-// One row per type, in the order of the enumeration. Titles never change: clients may show them.
-constexpr std::array<ProblemType, 30> problem_types{{
-    {Problem::key_missing, "key-missing", 400, false, "Idempotency-Key is missing",
-     "This operation needs an Idempotency-Key header. Send a random one, such as a UUID, and "
-     "repeat "
-     "it on every retry."},
-    {Problem::key_invalid, "key-invalid", 400, false, "Idempotency-Key is not valid",
-     "Send one Idempotency-Key header whose value is an opaque string, such as a UUID."},
-    {Problem::body_invalid, "body-invalid", 400, false, "The body cannot be read",
-     "The body is not what its Content-Type says."},
-    {Problem::unauthenticated, "unauthenticated", 401, false, "The caller is not known",
-     "Send valid credentials: a key belongs to the caller that used it."},
-    {Problem::body_too_large, "body-too-large", 413, false, "The body is too large",
-     "The body is larger than this operation accepts."},
-    {Problem::key_reused, "key-reused", 422, false, "Idempotency-Key is already used",
-     "This key was first used with another request. Repeat that request unchanged, or use a new "
-     "key "
-     "for a new operation."},
-    {Problem::in_flight, "in-flight", 409, true,
-     "A request is outstanding for this Idempotency-Key",
-     "The first request with this key is still running. Retry with the same key and body."},
-    {Problem::outcome_unknown, "outcome-unknown", 409, true, "The outcome is not known yet",
-     "The operation may have happened. Retry with the same key and body, and do not use a new "
-     "key."},
-    {Problem::abandoned, "abandoned", 408, false, "Accepted but not completed",
-     "This request could not be sent on before it expired: nothing was executed. Send it again "
-     "under "
-     "a new key."},
-    {Problem::key_expired, "key-expired", 410, false, "Idempotency-Key has expired",
-     "This key was used before and its answer is no longer kept. Look the operation up before you "
-     "send it under a new key."},
-    {Problem::rate_limited, "rate-limited", 429, true, "Too many new requests",
-     "Retry later with the same key."},
-    {Problem::too_many_keys, "too-many-keys", 429, true, "Too many active keys",
-     "This caller has as many unfinished requests as it may have: some are running, or the outcome "
-     "of "
-     "some is not known and must be settled first. Nothing was sent on. Retry later with the same "
-     "key."},
-    {Problem::stale_request, "stale-request", 400, false, "The request is too old",
-     "The request was made longer ago than this operation accepts."},
-    {Problem::store_unavailable, "store-unavailable", 503, true, "The key could not be reserved",
-     "Nothing was sent on. Retry with the same key."},
-    {Problem::upstream_unreachable, "upstream-unreachable", 502, true,
-     "The service could not be reached", "Nothing was sent on. Retry with the same key."},
-    {Problem::bad_upstream_response, "bad-upstream-response", 502, true,
-     "The service's answer could not be read",
-     "The operation may have happened. Retry with the same key and body, and do not use a new "
-     "key."},
-    {Problem::draining, "draining", 503, true, "This node is shutting down",
-     "Nothing was sent on. Retry with the same key."},
-    {Problem::bad_request, "bad-request", 400, false, "The request is malformed",
-     "The message could not be read unambiguously, so nothing of it was sent on."},
-    {Problem::uri_too_long, "uri-too-long", 414, false, "The request target is too long",
-     "Send a shorter target."},
-    {Problem::expectation_failed, "expectation-failed", 417, false, "Expectation not supported",
-     "The only expectation that is understood is 100-continue."},
-    {Problem::headers_too_large, "headers-too-large", 431, false, "The header fields are too large",
-     "Send fewer or shorter header fields."},
-    {Problem::not_implemented, "not-implemented", 501, false, "Not implemented",
-     "The method or transfer coding is not supported."},
-    {Problem::version_not_supported, "version-not-supported", 505, false,
-     "HTTP version not supported", "Use HTTP/1.1."},
-    {Problem::near_duplicate, "near-duplicate", 409, false, "The same request was just made",
-     "The same request came under another key a moment ago. Retry under that key; if a second one "
-     "is "
-     "meant, make it later."},
-    {Problem::stale_fence, "stale-fence", 409, false, "The key is not held under this fence",
-     "Another owner has it by now, or it is settled. Nothing was changed."},
-    {Problem::overloaded, "overloaded", 503, true, "This node has no capacity to spare",
-     "Nothing was sent on. Retry with the same key."},
-    {Problem::caller_unproven, "caller-unproven", 409, false,
-     "This key was used with other credentials",
-     "No way to distinguish callers is configured, so a key belongs to the credentials that used "
-     "it first. Nothing was sent on. Retry with those credentials; who runs this gateway can "
-     "choose "
-     "[caller] from."},
-    {Problem::store_restored, "store-restored", 409, false,
-     "This key may have been used before a restore",
-     "The record store was restored from a backup and may have lost the record of this key. "
-     "Nothing was sent on. Look the operation up before you send it under a new key."},
-    {Problem::forbidden, "forbidden", 403, false, "The caller may not do this",
-     "The credentials are known and not allowed here. Nothing was sent on."},
-    {Problem::auth_unavailable, "auth-unavailable", 503, true, "The caller cannot be checked now",
-     "Nothing was sent on. Retry with the same key."},
-}};
-
-const ProblemType& type_of(Problem problem) {
-  const ProblemType& type = problem_types.at(static_cast<std::size_t>(problem));
-  PAWL_CHECK(type.problem == problem);
-  return type;
-}
-
-int status_in(const ProblemType& type, const ProblemDetails& problem, Profile profile) {
-  if (profile == Profile::stripe && problem.problem == Problem::key_reused) return 400;
-  return problem.status.value_or(type.status);
-}
-
-std::string stripe_body(const ProblemType& type, std::string_view detail) {
-  JsonObject error;
-  error.text("type", "idempotency_error").text("code", type.slug).text("message", detail);
-  return JsonObject().raw("error", error.done()).done();
-}
-
-std::string problem_body(const ProblemType& type, int status, std::string_view detail) {
-  JsonObject body;
-  body.text("type", "urn:pawl:problem:" + std::string(type.slug)).text("title", type.title);
-  body.number("status", status).text("detail", detail).text("code", type.slug);
-  return std::move(body).done();
-}
-
-std::string whole_seconds(Duration duration) {
-  const auto seconds = std::chrono::ceil<std::chrono::seconds>(duration);
-  return std::to_string(std::max<std::int64_t>(seconds.count(), 1));
-}
-
 // A client that waits out a whole lease waits far too long: most requests end within seconds, and
 // asking again costs one read.
 constexpr Duration retry_after_max = std::chrono::seconds(5);
 constexpr Duration store_retry_after = std::chrono::seconds(1);
 
-// Ours stands in place of whatever the upstream said under that name: never two of a kind.
-void set_header(Headers& headers, std::string_view name, std::string value) {
-  std::erase_if(headers, [&](const Header& old) { return same_field_name(old.name, name); });
-  headers.push_back({std::string(name), std::move(value)});
-}
-
-void add_common(Headers& headers, const Dialect& dialect) {
-  if (!dialect.key_as_sent.empty()) set_header(headers, "Idempotency-Key", dialect.key_as_sent);
-  if (!dialect.request_id.empty()) set_header(headers, "Pawl-Request-Id", dialect.request_id);
-}
-
 Response render_in_flight(const InFlight& running, const Record& record, const Dialect& dialect) {
-  const Duration wait = std::clamp<Duration>(running.lease_left, Duration{0}, retry_after_max);
+  const Duration usually = dialect.usually_left.value_or(retry_after_max);
+  const Duration wait = std::min({running.lease_left, usually, retry_after_max});
   // On an async route every duplicate gets 202, also while a worker is at it.
   const bool accepted = running.pending || record.policy.mode == Mode::async ||
                         dialect.in_flight == WhenInFlight::accepted;
@@ -167,9 +33,6 @@ Response render_in_flight(const InFlight& running, const Record& record, const D
   response.body = running.pending ? R"({"status":"pending"})" : R"({"status":"in_progress"})";
   return response;
 }
-
-// A client waits: a source is asked every few seconds, and no longer wait is needed.
-constexpr Duration source_retry_after_max = std::chrono::seconds(60);
 
 // What is known of an operation that may have happened.
 std::string what_is_known(const Record& record) {
@@ -202,11 +65,12 @@ ProblemDetails outcome_unknown(const Record& record, std::optional<int> status, 
     details.detail +=
         " What became of it is being asked of the provider. Retry with the same key and body, and "
         "do not use a new key.";
-    details.retry_after = std::clamp<Duration>(wait, retry_after_max, source_retry_after_max);
+    details.retry_after = std::clamp<Duration>(wait, retry_after_max, retry_after_limit);
   } else {
     details.detail +=
         " No source is being asked what became of it: unless the provider reports it, an operator "
         "must decide. Until then every retry gets this answer. Do not use a new key.";
+    details.should_retry = false;
   }
   details.detail += advice(record);
   return details;
@@ -243,41 +107,17 @@ bool describes_body(const Header& header) {
                              [&](const char* name) { return same_field_name(name, header.name); });
 }
 
-}  // namespace
-
-std::string_view slug_of(Problem problem) { return type_of(problem).slug; }
-
-Response render_problem(const ProblemDetails& problem, const Dialect& dialect) {
-  const ProblemType& type = type_of(problem.problem);
-  const int status = status_in(type, problem, dialect.profile);
-  const std::string_view detail =
-      problem.detail.empty() ? type.detail : std::string_view(problem.detail);
-  const bool stripe = dialect.profile == Profile::stripe;
-  Response response{.status = status, .headers = {}, .body = {}};
-  response.headers = {
-      {"Content-Type", stripe ? "application/json" : "application/problem+json"},
-      {"Content-Language", "en"},
-      {"Link", R"(</_pawl/v1/policy>; rel="describedby")"},
-      {"Pawl-Should-Retry", problem.should_retry.value_or(type.should_retry) ? "true" : "false"},
-  };
-  if (problem.retry_after) {
-    response.headers.push_back({"Retry-After", whole_seconds(*problem.retry_after)});
-  }
-  if (!problem.challenge.empty()) {
-    response.headers.push_back({"WWW-Authenticate", problem.challenge});
-  }
-  add_common(response.headers, dialect);
-  response.body = stripe ? stripe_body(type, detail) : problem_body(type, status, detail);
-  return response;
-}
-
-namespace {
-
-// Where only a person can help, a program that comes back gets the same again.
-Response render_unknown(const ProblemDetails& details, const Dialect& dialect) {
-  Response response = render_problem(details, dialect);
-  if (!details.retry_after) set_header(response.headers, "Pawl-Should-Retry", "false");
-  return response;
+// Under the original status, and yet no result: a client that looks for `error` must not take it
+// for one.
+std::string withheld_body(Delivery delivery) {
+  std::string detail =
+      "The request was executed and answered with this status and these header fields. The body "
+      "of the answer was too large to keep";
+  detail += delivery == Delivery::replay ? ": it was delivered to the first request." : ".";
+  JsonObject body;
+  body.text("pawl", "body-withheld").text("detail", detail);
+  body.raw("error", error_member("api_error", "body-withheld", detail));
+  return std::move(body).done();
 }
 
 }  // namespace
@@ -297,7 +137,7 @@ Response render(const Decision& decision, const Record& record, const Dialect& d
             return render_problem({Problem::key_reused, "", {}, {}}, dialect);
           },
           [&](const Undetermined& waits) {
-            return render_unknown(outcome_unknown(record, {}, waits.until_reconciled, dialect),
+            return render_problem(outcome_unknown(record, {}, waits.until_reconciled, dialect),
                                   dialect);
           },
           [&](const Gone&) {
@@ -328,9 +168,8 @@ Response render_stored(const StoredResponse& stored, Instant expires_at, Deliver
   } else {
     std::erase_if(response.headers, describes_body);
     response.headers.push_back({"Content-Type", "application/json"});
-    response.body =
-        R"({"pawl":"body-withheld","detail":"The original answer was too large to keep. It was )"
-        R"(delivered to the first request; this status and these header fields are its own."})";
+    set_header(response.headers, "Pawl-Body-Withheld", "true");
+    response.body = withheld_body(delivery);
   }
   set_header(response.headers, "Idempotency-Expires", imf_fixdate(expires_at));
   if (delivery == Delivery::replay) set_header(response.headers, "Idempotent-Replayed", "true");
@@ -346,7 +185,7 @@ Response render_outcome(Outcome outcome, const Record& settled, const Dialect& d
                  },
                  [&](const Lost& lost) {
                    const int status = lost.how == Lost::How::timeout ? 504 : 502;
-                   return render_unknown(unanswered(settled, status, dialect), dialect);
+                   return render_problem(unanswered(settled, status, dialect), dialect);
                  },
                  [&](Answered& answer) {
                    Response response = std::move(answer.response);

@@ -23,41 +23,42 @@ struct Row {
   const char* slug;
   int status;
   bool should_retry;
+  const char* error_type;
 };
 
 const std::vector<Row>& problem_table() {
   using enum Problem;
   static const std::vector<Row> table{
-      {key_missing, "key-missing", 400, false},
-      {key_invalid, "key-invalid", 400, false},
-      {body_invalid, "body-invalid", 400, false},
-      {unauthenticated, "unauthenticated", 401, false},
-      {body_too_large, "body-too-large", 413, false},
-      {key_reused, "key-reused", 422, false},
-      {in_flight, "in-flight", 409, true},
-      {outcome_unknown, "outcome-unknown", 409, true},
-      {abandoned, "abandoned", 408, false},
-      {key_expired, "key-expired", 410, false},
-      {rate_limited, "rate-limited", 429, true},
-      {too_many_keys, "too-many-keys", 429, true},
-      {stale_request, "stale-request", 400, false},
-      {store_unavailable, "store-unavailable", 503, true},
-      {upstream_unreachable, "upstream-unreachable", 502, true},
-      {bad_upstream_response, "bad-upstream-response", 502, true},
-      {draining, "draining", 503, true},
-      {bad_request, "bad-request", 400, false},
-      {uri_too_long, "uri-too-long", 414, false},
-      {expectation_failed, "expectation-failed", 417, false},
-      {headers_too_large, "headers-too-large", 431, false},
-      {not_implemented, "not-implemented", 501, false},
-      {version_not_supported, "version-not-supported", 505, false},
-      {near_duplicate, "near-duplicate", 409, false},
-      {stale_fence, "stale-fence", 409, false},
-      {overloaded, "overloaded", 503, true},
-      {caller_unproven, "caller-unproven", 409, false},
-      {store_restored, "store-restored", 409, false},
-      {forbidden, "forbidden", 403, false},
-      {auth_unavailable, "auth-unavailable", 503, true},
+      {key_missing, "key-missing", 400, false, "invalid_request_error"},
+      {key_invalid, "key-invalid", 400, false, "invalid_request_error"},
+      {body_invalid, "body-invalid", 400, false, "invalid_request_error"},
+      {unauthenticated, "unauthenticated", 401, false, "authentication_error"},
+      {body_too_large, "body-too-large", 413, false, "invalid_request_error"},
+      {key_reused, "key-reused", 422, false, "idempotency_error"},
+      {in_flight, "in-flight", 409, true, "idempotency_error"},
+      {outcome_unknown, "outcome-unknown", 409, true, "idempotency_error"},
+      {abandoned, "abandoned", 408, false, "api_error"},
+      {key_expired, "key-expired", 410, false, "idempotency_error"},
+      {rate_limited, "rate-limited", 429, true, "rate_limit_error"},
+      {too_many_keys, "too-many-keys", 429, true, "rate_limit_error"},
+      {stale_request, "stale-request", 400, false, "invalid_request_error"},
+      {store_unavailable, "store-unavailable", 503, true, "api_error"},
+      {upstream_unreachable, "upstream-unreachable", 502, true, "api_error"},
+      {bad_upstream_response, "bad-upstream-response", 502, true, "api_error"},
+      {draining, "draining", 503, true, "api_error"},
+      {bad_request, "bad-request", 400, false, "invalid_request_error"},
+      {uri_too_long, "uri-too-long", 414, false, "invalid_request_error"},
+      {expectation_failed, "expectation-failed", 417, false, "invalid_request_error"},
+      {headers_too_large, "headers-too-large", 431, false, "invalid_request_error"},
+      {not_implemented, "not-implemented", 501, false, "invalid_request_error"},
+      {version_not_supported, "version-not-supported", 505, false, "invalid_request_error"},
+      {near_duplicate, "near-duplicate", 409, false, "idempotency_error"},
+      {stale_fence, "stale-fence", 409, false, "idempotency_error"},
+      {overloaded, "overloaded", 503, true, "api_error"},
+      {caller_unproven, "caller-unproven", 409, false, "idempotency_error"},
+      {store_restored, "store-restored", 409, false, "idempotency_error"},
+      {forbidden, "forbidden", 403, false, "invalid_request_error"},
+      {auth_unavailable, "auth-unavailable", 503, true, "api_error"},
   };
   return table;
 }
@@ -98,14 +99,27 @@ void expect_error_fields(const Response& response, bool should_retry) {
   EXPECT_EQ(field(response, "Idempotent-Replayed"), "(none)");
 }
 
-TEST(RenderProblem, IsAProblemDocumentForEveryType) {
-  for (const Profile profile : {Profile::ietf, Profile::strict}) {
+// What SDKs look for that do not look at the status.
+void expect_error_member(const json::Value& document, const Row& row) {
+  const json::Value* error = document.find("error");
+  ASSERT_NE(error, nullptr);
+  EXPECT_EQ(error->members.size(), 3U);
+  EXPECT_EQ(member(*error, "type"), row.error_type);
+  EXPECT_EQ(member(*error, "code"), row.slug);
+  EXPECT_EQ(member(*error, "message"), member(document, "detail"));
+}
+
+TEST(RenderProblem, IsAProblemDocumentForEveryTypeInEveryProfile) {
+  for (const auto& [profile, name] : Names<Profile>::table) {
     for (const Row& row : problem_table()) {
       SCOPED_TRACE(row.slug);
+      const bool stripe = profile == Profile::stripe;
+      const bool is_reuse = row.problem == Problem::key_reused;
       const Response response = render_problem({row.problem, "", {}, {}}, a_dialect(profile));
-      EXPECT_EQ(response.status, row.status);
+      EXPECT_EQ(response.status, stripe && is_reuse ? 400 : row.status);
       EXPECT_EQ(slug_of(row.problem), row.slug);
-      EXPECT_EQ(field(response, "Content-Type"), "application/problem+json");
+      EXPECT_EQ(field(response, "Content-Type"),
+                stripe ? "application/json" : "application/problem+json");
       EXPECT_EQ(field(response, "Retry-After"), "(none)");
       expect_error_fields(response, row.should_retry);
       const json::Value document = document_of(response);
@@ -114,26 +128,57 @@ TEST(RenderProblem, IsAProblemDocumentForEveryType) {
       EXPECT_EQ(member(document, "code"), row.slug);
       EXPECT_GT(member(document, "title").size(), 10U);
       EXPECT_GT(member(document, "detail").size(), 10U);
+      expect_error_member(document, row);
     }
   }
 }
 
-TEST(RenderProblem, HasStripesShapeInItsProfileAnd400ForReuse) {
+TEST(RenderProblem, HasStripesFieldsInItsProfileAlone) {
   for (const Row& row : problem_table()) {
     SCOPED_TRACE(row.slug);
-    const Response response = render_problem({row.problem, "", {}, {}}, a_dialect(Profile::stripe));
-    EXPECT_EQ(response.status, row.problem == Problem::key_reused ? 400 : row.status);
-    EXPECT_EQ(field(response, "Content-Type"), "application/json");
-    expect_error_fields(response, row.should_retry);
-    const json::Value document = document_of(response);
-    ASSERT_EQ(document.members.size(), 1U);
-    const json::Value* error = document.find("error");
-    ASSERT_NE(error, nullptr);
-    EXPECT_EQ(error->members.size(), 3U);
-    EXPECT_EQ(member(*error, "type"), "idempotency_error");
-    EXPECT_EQ(member(*error, "code"), row.slug);
-    EXPECT_GT(member(*error, "message").size(), 10U);
+    const Response told = render_problem({row.problem, "", {}, {}}, a_dialect(Profile::stripe));
+    EXPECT_EQ(field(told, "Stripe-Should-Retry"), row.should_retry ? "true" : "false");
+    EXPECT_EQ(field(told, "Request-Id"), field(told, "Pawl-Request-Id"));
+    const Response ietf = render_problem({row.problem, "", {}, {}}, a_dialect());
+    EXPECT_EQ(count_of(ietf, "Stripe-Should-Retry"), 0);
+    EXPECT_EQ(count_of(ietf, "Request-Id"), 0);
   }
+}
+
+TEST(RenderProblem, AnUnknownOutcomeIsAConflictOrAFailureByItsStatus) {
+  for (const auto& [status, type] :
+       std::vector<std::pair<int, std::string>>{{409, "idempotency_error"},
+                                                {502, "api_error"},
+                                                {503, "api_error"},
+                                                {504, "api_error"}}) {
+    const ProblemDetails problem{Problem::outcome_unknown, "", status, {}};
+    const json::Value document = document_of(render_problem(problem, a_dialect(Profile::stripe)));
+    ASSERT_NE(document.find("error"), nullptr);
+    EXPECT_EQ(member(*document.find("error"), "type"), type) << status;
+  }
+}
+
+TEST(RenderPlain, IsAProblemDocumentInHttpsOwnWords) {
+  for (const int status : {401, 403, 404, 405, 422}) {
+    for (const Profile profile : {Profile::ietf, Profile::stripe}) {
+      const Response told = render_plain({status, "No such key"}, a_dialect(profile));
+      EXPECT_EQ(told.status, status);
+      expect_error_fields(told, /*should_retry=*/false);
+      const json::Value document = document_of(told);
+      EXPECT_EQ(member(document, "type"), "about:blank");
+      EXPECT_EQ(member(document, "title"), "No such key");
+      const json::Value* error = document.find("error");
+      ASSERT_NE(error, nullptr);
+      EXPECT_EQ(member(*error, "type"),
+                status == 401 ? "authentication_error" : "invalid_request_error");
+      EXPECT_GT(member(*error, "code").size(), 5U);
+      EXPECT_EQ(member(*error, "message"), "No such key");
+    }
+  }
+  const json::Value document =
+      document_of(render_plain({404, "Not Found", "The key API is off."}, a_dialect()));
+  EXPECT_EQ(member(document, "detail"), "The key API is off.");
+  EXPECT_EQ(member(*document.find("error"), "message"), "The key API is off.");
 }
 
 TEST(RenderProblem, TellsInItsOwnWordsWhereItIsGivenAny) {
@@ -141,8 +186,8 @@ TEST(RenderProblem, TellsInItsOwnWordsWhereItIsGivenAny) {
   for (const Profile profile : {Profile::ietf, Profile::stripe}) {
     const ProblemDetails problem{Problem::body_invalid, detail, {}, {}};
     const json::Value document = document_of(render_problem(problem, a_dialect(profile)));
-    const json::Value* error = document.find("error");
-    EXPECT_EQ(error != nullptr ? member(*error, "message") : member(document, "detail"), detail);
+    EXPECT_EQ(member(document, "detail"), detail);
+    EXPECT_EQ(member(*document.find("error"), "message"), detail);
   }
 }
 
@@ -160,11 +205,42 @@ struct Wait {
   const char* seconds;
 };
 
-TEST(RenderProblem, RetryAfterIsWholeSecondsRoundedUpAndAtLeastOne) {
-  const Wait table[]{{-5s, "1"}, {0s, "1"}, {1us, "1"}, {1s, "1"}, {1s + 1us, "2"}, {1h, "3600"}};
+TEST(RenderProblem, RetryAfterIsWholeSecondsRoundedUpFromOneToSixty) {
+  const Wait table[]{{-5s, "1"}, {0s, "1"}, {1us, "1"}, {1s, "1"}, {1s + 1us, "2"}, {1h, "60"}};
   for (const Wait& row : table) {
     const ProblemDetails problem{Problem::store_unavailable, "", {}, row.duration};
     EXPECT_EQ(field(render_problem(problem, a_dialect()), "Retry-After"), row.seconds);
+  }
+}
+
+TEST(RenderProblem, WhatHasNoKeyIsToldOfNone) {
+  Dialect dialect = a_dialect();
+  dialect.keyless = true;
+  for (const Row& row : problem_table()) {
+    if (!row.should_retry || row.problem == Problem::in_flight) continue;
+    for (const bool keyless : {true, false}) {
+      dialect.keyless = keyless;
+      const Response told = render_problem({row.problem, "", {}, {}}, dialect);
+      const std::string detail = member(document_of(told), "detail");
+      EXPECT_EQ(detail.find("same key") == std::string::npos, keyless) << detail;
+      EXPECT_EQ(detail.ends_with("Retry later."), keyless) << detail;
+    }
+  }
+}
+
+TEST(Render, InFlightSaysWhatRequestsLikeItUsuallyStillTake) {
+  const Wait table[]{{0s, "1"}, {300ms, "1"}, {1100ms, "2"}, {4s, "4"}, {10min, "5"}};
+  for (const WhenInFlight in_flight : {WhenInFlight::conflict, WhenInFlight::accepted}) {
+    Dialect dialect = a_dialect();
+    dialect.in_flight = in_flight;
+    for (const Wait& row : table) {
+      dialect.usually_left = row.duration;
+      const Response told = render(InFlight{30s, false}, an_in_progress_record(), dialect);
+      EXPECT_EQ(field(told, "Retry-After"), row.seconds);
+    }
+    dialect.usually_left = 5s;  // the lease may be over before
+    EXPECT_EQ(field(render(InFlight{2s, false}, an_in_progress_record(), dialect), "Retry-After"),
+              "2");
   }
 }
 
@@ -270,7 +346,13 @@ TEST(Render, WithheldBodySaysSoUnderTheOriginalStatusAndFields) {
                               1};
   const Response response = render_stored(stored, some_time(), Delivery::replay, a_dialect());
   EXPECT_EQ(response.status, 201);
-  EXPECT_EQ(member(document_of(response), "pawl"), "body-withheld");
+  EXPECT_EQ(field(response, "Pawl-Body-Withheld"), "true");
+  const json::Value document = document_of(response);
+  EXPECT_EQ(member(document, "pawl"), "body-withheld");
+  const json::Value* error = document.find("error");  // else it looks like a result
+  ASSERT_NE(error, nullptr);
+  EXPECT_EQ(member(*error, "code"), "body-withheld");
+  EXPECT_EQ(member(*error, "message"), member(document, "detail"));
   EXPECT_EQ(field(response, "Location"), "/p/1");
   EXPECT_EQ(field(response, "Content-Type"), "application/json");
   EXPECT_EQ(field(response, "Idempotent-Replayed"), "true");
@@ -345,6 +427,9 @@ TEST(Render, WhatIsInDoubtSaysWhoDecides) {
     EXPECT_EQ(field(told, "Retry-After"), "(none)");
     EXPECT_NE(text(told).find("an operator must decide"), std::string::npos);
   }
+  Dialect stripe = nobody;
+  stripe.profile = Profile::stripe;
+  EXPECT_EQ(field(render(Undetermined{3s}, record, stripe), "Stripe-Should-Retry"), "false");
   for (const Response& told :
        {render(Undetermined{3s}, record, asked), render_outcome(lost, record, asked)}) {
     EXPECT_EQ(field(told, "Pawl-Should-Retry"), "true");

@@ -30,6 +30,7 @@ struct Gateway::ClientContext final : RequestContext {
   BootTime arrived_at;
   LogLine line;
   Duration upstream_took{0};
+  std::string key_in_body;  // as it stands there
   // The body of an answer that is too large to hold, once it may be delivered.
   std::shared_ptr<const http::Spool> spool;
 };

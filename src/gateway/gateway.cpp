@@ -7,6 +7,7 @@
 #include "src/adapters/http/syntax.hpp"
 #include "src/gateway/client_context.hpp"
 #include "src/gateway/key_path.hpp"
+#include "src/gateway/request_key.hpp"
 #include "src/gateway/upstream_attempt.hpp"
 
 namespace pawl::gateway {
@@ -27,7 +28,8 @@ bool changes_nothing(std::string_view method) {
 // Many servers do not read a body there, and take it for the next request on the connection.
 bool has_stray_body(const http::RequestHead& head, const config::RoutePolicy& policy) {
   if (!http::has_body(head)) return false;
-  return changes_nothing(head.method) || (head.method == "DELETE" && !policy.delete_body);
+  const bool may_have_one = policy.delete_body || config::guards(policy, head.method);
+  return changes_nothing(head.method) || (head.method == "DELETE" && !may_have_one);
 }
 
 // "API.example:443" is "api.example".
@@ -42,6 +44,29 @@ std::string host_name(std::string_view host) {
 // As the metric has it.
 std::string_view word_of(http::ConnectionLimit limit) {
   return limit == http::ConnectionLimit::all ? "all" : "address";
+}
+
+// What passes has no record here: nothing keeps a second try from being executed, so none is
+// suggested where that matters, and no key is spoken of.
+ProblemDetails told_unguarded(ProblemDetails problem, std::string_view method) {
+  const bool not_sent = problem.problem == Problem::upstream_unreachable;
+  const bool late = problem.problem == Problem::outcome_unknown;
+  if (!not_sent && !late && problem.problem != Problem::bad_upstream_response) return problem;
+  problem.should_retry = not_sent || is_safe_to_repeat(method);
+  problem.detail = not_sent ? "Nothing was sent on."
+                   : late   ? "The service did not answer in time."
+                            : "The service's answer did not arrive, or could not be read.";
+  problem.detail += *problem.should_retry
+                        ? " Retry later."
+                        : " The operation may have happened, and nothing here keeps it from "
+                          "happening twice: look it up before you send it again.";
+  return problem;
+}
+
+std::string why_unanswered(const http::Passed& passed) {
+  if (const auto* none = std::get_if<NotSent>(&passed.outcome)) return none->why;
+  if (const auto* lost = std::get_if<Lost>(&passed.outcome)) return lost->why;
+  return {};
 }
 
 // A hop counter that has run out is answered by the hop that receives it (RFC 9110 section 7.6.2).
@@ -78,8 +103,9 @@ std::optional<StoredRequest> Gateway::ClientContext::to_store() const {
   if (head.has_query) kept.target.append("?").append(head.query);
   kept.body = body;
   for (const http::Field& field : head.fields) {
-    const bool needed =
-        http::same_word(field.name, "Host") || http::same_word(field.name, "Idempotency-Key");
+    const bool needed = http::same_word(field.name, "Host") ||
+                        http::same_word(field.name, "Idempotency-Key") ||
+                        is_key_header(field.name, route.policy);
     const bool listed = std::ranges::any_of(
         route.policy.request_headers,
         [&](const std::string& name) { return http::same_word(name, field.name); });
@@ -214,13 +240,14 @@ Task<void> Gateway::handle(http::ClientRequest& request) {
     Response response;
     response.status = context.line.status = 204;
     co_await request.answer(response);
-  } else if (is_safe_to_repeat(head.method) || context.policy.key == KeyRequirement::off) {
+  } else if (!config::guards(context.route.policy, head.method) ||
+             context.policy.key == KeyRequirement::off) {
     if (!is_safe_to_repeat(head.method)) shared_.metrics.unguarded(context.route.name);
     co_await pass(context);
   } else if (context.policy.mode == Mode::observe) {
     co_await observe(context);
   } else if (context.policy.key == KeyRequirement::optional &&
-             !http::find(head.fields, "Idempotency-Key")) {
+             !has_key_header(head, context.route.policy)) {
     shared_.metrics.unguarded(context.route.name);
     co_await pass(context);
   } else {
@@ -258,8 +285,11 @@ Task<void> Gateway::pass(ClientContext& context, http::PassWatch* watch) {
   http::Passed passed = co_await http::pass_through(context.request, others_, options);
   context.line.status = passed.status;
   context.trace.evidence = to_text(passed.evidence);
+  context.trace.trouble = why_unanswered(passed);
   if (!passed.problem) co_return;
-  const Response response = boundary_.problem(context, std::move(*passed.problem));
+  if (context.trace.trouble.empty()) context.trace.trouble = passed.problem->detail;
+  ProblemDetails told = told_unguarded(std::move(*passed.problem), context.request.head.method);
+  const Response response = boundary_.problem(context, std::move(told));
   context.line.status = response.status;
   co_await context.request.answer(response);
 }
@@ -271,9 +301,11 @@ Task<void> Gateway::deliver(ClientContext& context, Response response) {
   // Room for the answer of this very request was set aside; only one that is stored, and was made
   // earlier, can be too much.
   if (!context.memory.resize(held, MemoryUse::admitted)) {
-    response = boundary_.overloaded(context,
-                                    "The answer is there, but there is no memory to deliver it. "
-                                    "Retry with the same key.");
+    response = boundary_.overloaded(
+        context, std::string("The answer is there, but there is no memory to "
+                             "deliver it. ") +
+                     (changes_nothing(context.request.head.method) ? "Retry later."
+                                                                   : "Retry with the same key."));
     context.replay.reset();
     context.memory = {};
   }

@@ -1,8 +1,8 @@
 // The boundary in front of an API: every request of the public listener comes through here.
 //
-// Other methods than POST and PATCH, and what needs no key, pass through. A guarded request goes
-// parse -> authenticate -> route -> key -> fingerprint -> reserve (a replay ends here) -> limits
-// for new work -> execute; see docs/life-of-a-request.md.
+// Methods that the route does not guard (`methods`), and what needs no key, pass through. A guarded
+// request goes parse -> authenticate -> route -> key -> fingerprint -> reserve (a replay ends here)
+// -> limits for new work -> execute; see docs/life-of-a-request.md.
 #pragma once
 
 #include <atomic>
@@ -94,14 +94,13 @@ class Gateway final : public http::Handler {
   Task<void> guard(ClientContext& context);
   Task<void> answer_own(ClientContext& context);
   Task<Response> key_state(ClientContext& context, std::string_view escaped_key);
-  [[nodiscard]] Response no_such_key(const Key& key) const;
+  Response no_such_key(ClientContext& context);
   Task<void> answer_webhook(ClientContext& context);
   Task<Response> take_event(ClientContext& context, const config::Source& source);
 
   // The key API.
   Task<void> answer_key_call(ClientContext& context);
-  static std::optional<Response> refuse_caller(const ClientContext& context,
-                                               const std::string& caller);
+  std::optional<Response> refuse_caller(ClientContext& context, const std::string& caller);
   std::optional<ProblemDetails> identify_call(ClientContext& context, const std::string& caller,
                                               std::string_view escaped_key);
 
@@ -114,6 +113,7 @@ class Gateway final : public http::Handler {
   // Once scope and key are known: whose they are where no caller was chosen.
   void note_credentials(ClientContext& context) const;
   std::optional<ProblemDetails> identify(ClientContext& context, const callers::Identified& caller);
+  std::optional<ProblemDetails> identify_by_body(ClientContext& context);
   // Is it too old for new work?
   void check_age(ClientContext& context, const callers::KnownCaller& caller) const;
   Task<bool> read_body(ClientContext& context, std::optional<ProblemDetails> trouble);

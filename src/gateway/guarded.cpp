@@ -8,10 +8,12 @@
 #include "src/callers/request_time.hpp"
 #include "src/callers/tokens.hpp"
 #include "src/config/scope_rule.hpp"
+#include "src/core/body_coding.hpp"
 #include "src/core/encoding.hpp"
 #include "src/core/sha256.hpp"
 #include "src/gateway/client_context.hpp"
 #include "src/gateway/key_path.hpp"
+#include "src/gateway/request_key.hpp"
 #include "src/gateway/upstream_attempt.hpp"
 
 namespace pawl::gateway {
@@ -70,6 +72,10 @@ class Forwarded final : public http::RequestWriter {
     out.reserve(1024);
     http::append_request(out, request_.head, options);
     http::append_field(out, "Content-Length", std::to_string(content_.size()));
+    // A server that does not read the body ends the connection rather than taking it for a request.
+    if (request_.head.method == "DELETE" && !content_.empty()) {
+      http::append_field(out, "Connection", "close");
+    }
     out += "\r\n";
     return out;
   }
@@ -183,15 +189,36 @@ std::optional<ProblemDetails> Gateway::identify(ClientContext& context,
   context.scope = config::scope_of(caller->name, context.route);
   check_age(context, *caller);
 
-  const std::optional<std::string_view> line = http::find(fields, "Idempotency-Key");
-  const std::array<std::string_view, 1> lines{line.value_or("")};
-  std::optional<ProblemDetails> trouble =
-      boundary_.identify(context, std::span(lines).first(line ? 1 : 0),
-                         http::find(fields, "Content-Encoding").value_or(""));
+  const config::RoutePolicy& policy = context.route.policy;
+  const auto line = key_in_head(context.request.head, policy);
+  if (!line) return line.error();
+  const std::string_view coding = http::find(fields, "Content-Encoding").value_or("");
+  if (!*line && config::has_body_key(policy)) return check_coding(coding, context.content_type);
+  if (!*line) return key_missing(policy);
+  const std::array<std::string_view, 1> lines{**line};
+  std::optional<ProblemDetails> trouble = boundary_.identify(context, lines, coding);
   if (context.key.text.empty()) return trouble;
   context.line.key = log_name(context.scope, context.key);
   note_credentials(context);
   return trouble;
+}
+
+// Once the body is there, and can be read.
+std::optional<ProblemDetails> Gateway::identify_by_body(ClientContext& context) {
+  const config::RoutePolicy& policy = context.route.policy;
+  if (!config::has_body_key(policy)) return std::nullopt;
+  Expected<std::optional<std::string>, ProblemDetails> found =
+      key_in_body(context.content_type, context.body, policy);
+  if (!found) return found.error();
+  const bool named_before = !context.key.text.empty();
+  if (!*found) return named_before ? std::nullopt : std::optional(key_missing(policy));
+  if (named_before && **found != context.key.text) return two_keys();
+  if (named_before) return std::nullopt;
+  context.key_in_body = std::move(**found);
+  if (auto trouble = boundary_.identify_text(context, context.key_in_body)) return trouble;
+  context.line.key = log_name(context.scope, context.key);
+  note_credentials(context);
+  return std::nullopt;
 }
 
 // False: the client has its answer, or is gone. `trouble`: already known to be refused; nothing of
@@ -238,15 +265,18 @@ Task<void> Gateway::guard(ClientContext& context) {
   if (!co_await read_body(context, std::move(trouble))) co_return;
   context.name_host(context.served->config.hosts);
   const config::RoutePolicy& policy = context.route.policy;
-  const bool may_accept = policy.in_flight == WhenInFlight::accepted || policy.mode == Mode::async;
-  if (may_accept) context.status_url = status_url(context.key, context.route);
-
   std::optional<Response> refused = boundary_.take_fingerprint(context);
+  if (!refused) {
+    std::optional<ProblemDetails> keyless = identify_by_body(context);
+    if (keyless) refused = boundary_.problem(context, std::move(*keyless));
+  }
   if (refused) {
     context.request.close_after();
     co_await deliver(context, std::move(*refused));
     co_return;
   }
+  const bool may_accept = policy.in_flight == WhenInFlight::accepted || policy.mode == Mode::async;
+  if (may_accept) context.status_url = status_url(context.key, context.route);
   Forwarded forwarded(context.request, policy, context.body, shared_, upstream_);
   http::CallOptions options;
   options.connect_timeout = policy.upstream_connect_timeout;

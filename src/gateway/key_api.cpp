@@ -46,14 +46,15 @@ Expected<Key, KeyRefusal> checked_key(std::string_view key, KeyRules rules) {
 }  // namespace
 
 // Off for everybody, or not for this caller.
-std::optional<Response> Gateway::refuse_caller(const ClientContext& context,
-                                               const std::string& caller) {
+std::optional<Response> Gateway::refuse_caller(ClientContext& context, const std::string& caller) {
   const std::vector<std::string>& listed = context.served->config.key_api.callers;
   if (listed.empty()) {
-    return plain_problem(404, "Not Found", "The key API is off: no caller is listed for it.");
+    return boundary_.plain_problem(
+        context, {404, "Not Found", "The key API is off: no caller is listed for it."});
   }
   if (std::ranges::find(listed, caller) != listed.end()) return std::nullopt;
-  return plain_problem(403, "Forbidden", "This caller is not listed for the key API.");
+  return boundary_.plain_problem(context,
+                                 {403, "Forbidden", "This caller is not listed for the key API."});
 }
 
 // Everything that can be said before the body is there.
@@ -91,8 +92,9 @@ Task<void> Gateway::answer_key_call(ClientContext& context) {
   } else if (!*caller) {
     refusal = boundary_.problem(context, caller->error());
   } else if (!verb) {
-    refusal = plain_problem(404, "Not Found",
-                            "Below a key there are reserve, advance, complete, release and renew.");
+    refusal = boundary_.plain_problem(
+        context,
+        {404, "Not Found", "Below a key there are reserve, advance, complete, release and renew."});
   } else {
     refusal = refuse_caller(context, (*caller)->name);
   }

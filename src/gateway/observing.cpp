@@ -6,6 +6,7 @@
 #include "src/adapters/http/syntax.hpp"
 #include "src/core/sha256.hpp"
 #include "src/gateway/client_context.hpp"
+#include "src/gateway/request_key.hpp"
 #include "src/observe/recorder.hpp"
 
 namespace pawl::gateway {
@@ -97,7 +98,7 @@ Task<void> Gateway::observe(ClientContext& context) {
                     std::shared_ptr<const BoundaryPolicy>(context.served, &context.route.policy),
                     context.route.policy.upstream_connect_timeout};
   observed.owner = entropy_.new_owner();
-  const bool has_key = http::find(head.fields, "Idempotency-Key").has_value();
+  const bool has_key = has_key_header(head, context.route.policy);
   std::optional<callers::Identified> caller = known_caller(context);
   if (!caller) caller = co_await ask_for_caller(context);
   const std::optional<ProblemDetails> trouble = identify(context, *caller);

@@ -41,7 +41,7 @@ Task<void> Gateway::answer_own(ClientContext& context) {
   context.line.route = "pawl";
   Response response;
   if (request.head.method != "GET" && request.head.method != "HEAD") {
-    response = plain_problem(405, "Method Not Allowed");
+    response = boundary_.plain_problem(context, {405, "Method Not Allowed"});
     response.headers.push_back({"Allow", "GET, HEAD"});
   } else if (path == policy_path) {
     response.status = 200;
@@ -54,20 +54,21 @@ Task<void> Gateway::answer_own(ClientContext& context) {
   } else if (path.starts_with(keys_path) && path.size() > keys_path.size()) {
     response = co_await key_state(context, path.substr(keys_path.size()));
   } else {
-    response = plain_problem(404, "Not Found");
+    response = boundary_.plain_problem(context, {404, "Not Found"});
   }
   name_answer(context, response);
   co_await deliver(context, std::move(response));
 }
 
 // Never "no such key" of one that the store may have forgotten: the caller may be about to pay.
-Response Gateway::no_such_key(const Key& key) const {
+Response Gateway::no_such_key(ClientContext& context) {
   const bool forgotten =
-      engine_.time().known() && engine_.is_forgotten(key, engine_.time().at(clock_.now()));
-  if (!forgotten) return plain_problem(404, "No such key");
-  return plain_problem(404, "No record of this key",
-                       "The store was restored from a backup and may have forgotten this key: this "
-                       "does not say that it was never used. Look the operation up.");
+      engine_.time().known() && engine_.is_forgotten(context.key, engine_.time().at(clock_.now()));
+  if (!forgotten) return boundary_.plain_problem(context, {404, "No such key"});
+  return boundary_.plain_problem(
+      context, {404, "No record of this key",
+                "The store was restored from a backup and may have forgotten this key: this "
+                "does not say that it was never used. Look the operation up."});
 }
 
 Task<Response> Gateway::key_state(ClientContext& context, std::string_view escaped_key) {
@@ -79,7 +80,7 @@ Task<Response> Gateway::key_state(ClientContext& context, std::string_view escap
   const std::optional<std::string> route_name = query_value(head.query, "route");
   const config::Route* route = &context.served->routes.fallback();
   if (route_name) route = context.served->routes.named(*route_name);
-  if (route == nullptr) co_return plain_problem(404, "No such route");
+  if (route == nullptr) co_return boundary_.plain_problem(context, {404, "No such route"});
   Scope scope = config::scope_of(caller, *route);
   std::optional<double> per_second = context.served->routes.lookups_per_second(*route);
   const std::optional<std::string> api = query_value(head.query, "api");
@@ -95,7 +96,7 @@ Task<Response> Gateway::key_state(ClientContext& context, std::string_view escap
     per_second = context.served->key_api.policy.lookups_per_second;
   }
   const Key key{unescaped(escaped_key)};
-  if (!could_be_key(key)) co_return plain_problem(404, "No such key");
+  if (!could_be_key(key)) co_return boundary_.plain_problem(context, {404, "No such key"});
   context.scope = scope;
   context.line.key = log_name(scope, key);
   context.scope = scope;
@@ -117,7 +118,7 @@ Task<Response> Gateway::key_state(ClientContext& context, std::string_view escap
     ProblemDetails away{Problem::store_unavailable, "", {}, Breaker::retry_after};
     co_return boundary_.problem(context, std::move(away));
   }
-  if (!*found) co_return no_such_key(key);
+  if (!*found) co_return no_such_key(context);
   const Record& record = **found;
   const Status status = status_of(record);
   const bool kept = is_dead_letter(record) || is_half_done(record);  // however old
@@ -129,7 +130,7 @@ Task<Response> Gateway::key_state(ClientContext& context, std::string_view escap
     ProblemDetails expired{Problem::key_expired, "", {}, {}};
     co_return boundary_.problem(context, std::move(expired));
   }
-  if (over) co_return no_such_key(key);
+  if (over) co_return no_such_key(context);
   Response response;
   response.status = 200;
   response.headers = {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}};

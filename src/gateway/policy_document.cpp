@@ -9,9 +9,18 @@ std::int64_t seconds(Duration duration) {
   return std::chrono::duration_cast<std::chrono::seconds>(duration).count();
 }
 
-std::string key_rules(const KeyRules& rules) {
-  return JsonObject()
-      .text("header", "Idempotency-Key")
+std::string texts(const std::vector<std::string>& list) {
+  std::string out = "[";
+  for (const std::string& text : list) out += (out.size() > 1 ? "," : "") + json::quote(text);
+  return out + "]";
+}
+
+std::string key_rules(const config::RoutePolicy& policy) {
+  const KeyRules& rules = policy.key_rules;
+  JsonObject out;
+  // The first of the places, for readers of old.
+  if (const auto header = config::header_in(policy.key_from.front())) out.text("header", *header);
+  return out.raw("from", texts(policy.key_from))
       .text("syntax", to_text(rules.syntax))
       .number("min_length", static_cast<std::int64_t>(rules.length_min))
       .number("max_length", static_cast<std::int64_t>(key_bytes_max))
@@ -83,8 +92,8 @@ std::string route_rules(const config::Route& route) {
     out.number("max_request_age_seconds", seconds(*policy.max_request_age))
         .text("request_time", policy.request_time);
   }
-  return out.raw("methods", R"(["POST","PATCH"])")
-      .raw("key_rules", key_rules(policy.key_rules))
+  return out.raw("methods", texts(policy.methods))
+      .raw("key_rules", key_rules(policy))
       .text("key_scope", to_text(policy.key_scope))
       .text("mode", to_text(policy.mode))
       .flag("enforced", policy.mode != Mode::observe)

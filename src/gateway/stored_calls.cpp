@@ -45,6 +45,9 @@ class Stored final : public http::RequestWriter {
     std::string out;
     http::append_request(out, parts, options);
     http::append_field(out, "Content-Length", std::to_string(kept.body.size()));
+    if (record_.method == "DELETE" && !kept.body.empty()) {  // as when it is forwarded at once
+      http::append_field(out, "Connection", "close");
+    }
     out += "\r\n";
     return out;
   }

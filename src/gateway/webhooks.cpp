@@ -41,10 +41,9 @@ Task<void> Gateway::answer_webhook(ClientContext& context) {
   const bool known = source != sources.end() && source->webhook.has_value();
   if (!known) context.line.path = webhooks_path;  // whatever else it says
   if (!known || request.head.method != "POST") {
-    Response refusal = known ? plain_problem(405, "Method Not Allowed")
-                             : plain_problem(404, "Not Found",
-                                             "No source of this name has a "
-                                             "webhook.");
+    Response refusal = boundary_.plain_problem(
+        context, known ? PlainProblem{405, "Method Not Allowed"}
+                       : PlainProblem{404, "Not Found", "No source of this name has a webhook."});
     if (known) refusal.headers.push_back({"Allow", "POST"});
     request.close_after();
     context.line.status = refusal.status;
@@ -73,17 +72,17 @@ Task<Response> Gateway::take_event(ClientContext& context, const config::Source&
   if (flaw) {
     shared_.metrics.webhook("bad_signature");
     context.trace.trouble = "webhook signature: " + std::string(to_text(*flaw));
-    co_return plain_problem(
-        401, "Unauthorized",
-        "The signature is " + std::string(to_text(*flaw)) + ". Nothing was kept.");
+    const std::string detail =
+        "The signature is " + std::string(to_text(*flaw)) + ". Nothing was kept.";
+    co_return boundary_.plain_problem(context, {401, "Unauthorized", detail});
   }
   const Expected<std::optional<reconcile::Event>, std::string> read =
       reconcile::read_event(webhook.events, context.body);
   if (!read) {
     shared_.metrics.webhook("unreadable");
     context.trace.trouble = "webhook event: " + read.error();
-    co_return plain_problem(422, "Unprocessable Content",
-                            "The event cannot be used: " + read.error() + ". Nothing was kept.");
+    const std::string detail = "The event cannot be used: " + read.error() + ". Nothing was kept.";
+    co_return boundary_.plain_problem(context, {422, "Unprocessable Content", detail});
   }
   if (!*read) {
     shared_.metrics.webhook("ignored");

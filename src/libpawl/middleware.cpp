@@ -135,10 +135,11 @@ Outcome Middleware::outcome_of_current_exception() const {
   }
   node_.core()->say(LogLevel::error, "route \"" + rules_->name + "\": the handler threw: " + what);
   // What it said is for the log, not for the client.
-  return Answered{
-      Response{500,
-               {{"Content-Type", "application/problem+json"}},
-               R"({"type":"about:blank","title":"Internal Server Error","status":500})"}};
+  return Answered{Response{
+      500,
+      {{"Content-Type", "application/problem+json"}},
+      R"({"type":"about:blank","title":"Internal Server Error","status":500,"error":)"
+      R"({"type":"api_error","code":"internal-error","message":"Internal Server Error"}})"}};
 }
 
 }  // namespace pawl

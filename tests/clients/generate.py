@@ -2,7 +2,7 @@
 """Writes cases.json and the tables of docs/clients.md, both from contract.json and scenarios.json.
 
 With --check nothing is written: it fails where a file is not what it would write, or where contract.json disagrees
-with the problem types of src/core/render.cpp.
+with the problem types of src/core/problem.cpp.
 """
 import json
 import re
@@ -28,8 +28,19 @@ def after(seconds):
     return min(seconds * 1000, CONTRACT["backoff"]["retry_after_cap_ms"]) * (1 + CHANCE / 4)
 
 
+TYPES = re.findall(r'\{Problem::\w+,\s*"([a-z-]+)",\s*(\d+),\s*(true|false),\s*(\w+),', (ROOT / "src/core/problem.cpp").read_text())
+
+
+def document(row, kind):
+    """As the product writes it: the members of RFC 9457, and `error` for the SDKs that look for that."""
+    types = {code: kind for code, _, _, kind in TYPES}
+    body = {"type": kind, "title": "t", "status": row["status"], "detail": "d", "code": row["code"]}
+    error = {"type": types.get(row["code"], "invalid_request_error"), "code": row["code"] or "not-found", "message": "d"}
+    return {**body, "error": error}
+
+
 def problem(row, **headers):
-    body = {"type": f"urn:pawl:problem:{row['code']}", "title": "t", "status": row["status"], "detail": "d", "code": row["code"]}
+    body = document(row, f"urn:pawl:problem:{row['code']}")
     retry = {"Pawl-Should-Retry": "true" if row["retry"] else "false"}
     return {"status": row["status"], "headers": {"Content-Type": "application/problem+json", **retry, **headers}, "body": json.dumps(body)}
 
@@ -51,9 +62,8 @@ def pawl_cases():
         yield case(name + ": given up", [problem(row)], {"outcome": row["error"], **code}, max_tries=1)
         yield case(name + ": after a lost try", [LOST, problem(row)], {"outcome": "Unknown", **code, "waits_ms": [backoff(1)]},
                    max_tries=2)
-    stripe = {"error": {"type": "idempotency_error", "code": "key-reused", "message": "m"}}
-    yield case("pawl 400 key-reused in the profile stripe",
-               [{"status": 400, "headers": {"Pawl-Should-Retry": "false"}, "body": json.dumps(stripe)}],
+    reused = {"code": "key-reused", "status": 400, "retry": False}
+    yield case("pawl 400 key-reused in the profile stripe", [problem(reused, **{"Stripe-Should-Retry": "false"})],
                {"outcome": "Misuse", "code": "key-reused", "status": 400})
 
 
@@ -115,7 +125,7 @@ def reserve_cases():
                                                           "recovery_point": "", "response": response}}]}
             expect["body"] = '{"id":"po_1"}'
         else:
-            body = {"type": "about:blank", "title": "t", "status": row["status"], "detail": "d", "code": row["code"], "decision": row["decision"]}
+            body = {**document(row, "about:blank"), "decision": row["decision"]}
             server = {"reserve": [{"status": row["status"], "json": {k: v for k, v in body.items() if v != ""}}]}
         yield {"name": name, "part": "consumer", "run": {"key": "payout-2024-06-0001", "request": {"amount": 1000}, "work": "answer"},
                "server": server, "expect": {**expect, "calls": calls}}
@@ -203,9 +213,8 @@ def page(text):
 
 def check_render():
     """Every problem type of the product is in the table, with its status and its advice."""
-    source = (ROOT / "src/core/render.cpp").read_text()
-    types = re.findall(r'\{Problem::\w+, "([a-z-]+)", (\d+), (true|false)', source)
-    assert len(types) > 20, "src/core/render.cpp: no problem types were found"
+    types = [(code, status, retry) for code, status, retry, _ in TYPES]
+    assert len(types) > 20, "src/core/problem.cpp: no problem types were found"
     rows = {(r["code"], r["status"], r["retry"]) for r in CONTRACT["pawl"]}
     for code, status, retry in types:
         if code == "stale-fence":  # of the key API alone: no call through a route gets it

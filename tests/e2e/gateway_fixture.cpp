@@ -54,15 +54,19 @@ std::string member_of(const std::string& document, const std::string& name) {
 std::string problem_of(const HttpAnswer& answer) {
   const auto read = json::read(answer.body);
   if (!read) return "";
-  if (const json::Value* const error = read->find("error")) {
-    const json::Value* const code = error->find("code");
-    return code == nullptr ? "" : code->text;
-  }
   const std::string prefix = "urn:pawl:problem:";
   const std::string type = member_of(answer.body, "type");
-  const bool ours = answer.value("Content-Type") == "application/problem+json" &&
-                    member_of(answer.body, "status") == std::to_string(answer.status);
-  return ours && type.starts_with(prefix) ? type.substr(prefix.size()) : "";
+  const std::string content_type = answer.value("Content-Type");
+  const bool ours =
+      type.starts_with(prefix) && answer.header("Pawl-Should-Retry") &&
+      (content_type == "application/problem+json" || content_type == "application/json") &&
+      member_of(answer.body, "status") == std::to_string(answer.status);
+  if (!ours) return "";
+  const std::string slug = type.substr(prefix.size());
+  // Popular SDKs look for `error`: it is never missing, and says the same.
+  const json::Value* const error = read->find("error");
+  const json::Value* const code = error == nullptr ? nullptr : error->find("code");
+  return code != nullptr && code->text == slug ? slug : "without an error of its own: " + slug;
 }
 
 double metric(const ServeProcess& gateway, const std::string& series) {

@@ -47,7 +47,7 @@ testing::PostgresServer& shared_postgres();
 // Blocks until it holds; false past the deadline. For what has no event to wait for.
 bool until(const std::function<bool()>& condition);
 
-// The slug of a problem document (either shape); "" where the answer is none.
+// The slug of a problem document, of any profile; "" where the answer is none.
 std::string problem_of(const HttpAnswer& answer);
 // A member of a JSON object, as text; "(none)" where it is not there.
 std::string member_of(const std::string& document, const std::string& name);

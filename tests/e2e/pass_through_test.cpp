@@ -61,6 +61,32 @@ TEST_F(PassThrough, WhereKeysAreOptionalOrOffAPostPasses) {
   EXPECT_EQ(metric(gateway, "pawl_unguarded_requests_total{route=\"POST /optional\"}"), 2);
 }
 
+// Without a record nothing keeps a second try from being executed; and no key is spoken of.
+TEST_F(PassThrough, AFailureIsLoggedWithItsReasonAndSuggestsNoSecondPayment) {
+  ServeProcess& gateway =
+      start({.policy = "", .top = "", .rest = "[[route]]\nmatch = \"POST /off\"\nkey = \"off\"\n"});
+  upstream.behave(Behaviour::raw("no HTTP at all\r\n\r\n", Behaviour::End::close));
+  for (const std::string method : {"GET", "PUT", "POST"}) {
+    const Post request{
+        .key = "", .body = method == "GET" ? "" : "{}", .path = "/off", .method = method};
+    const HttpAnswer told = post(gateway.port(), request);
+    EXPECT_EQ(told.status, 502);
+    EXPECT_EQ(problem_of(told), "bad-upstream-response") << told.body;
+    EXPECT_EQ(told.body.find("same key"), std::string::npos) << told.body;
+    EXPECT_EQ(told.value("Pawl-Should-Retry"), method == "POST" ? "false" : "true");
+    ASSERT_TRUE(gateway.wait_for_text(" 502 " + method + " /off")) << gateway.err();
+    const std::string log = gateway.out() + gateway.err();
+    const std::string line = log.substr(log.find(" 502 " + method + " /off"));
+    EXPECT_THAT(line.substr(0, line.find('\n')), HasSubstr(" (")) << "why";
+  }
+  upstream.stop();
+  const HttpAnswer told = get(gateway.port(), "/off");
+  EXPECT_EQ(problem_of(told), "upstream-unreachable");
+  EXPECT_EQ(told.body.find("same key"), std::string::npos) << told.body;
+  EXPECT_EQ(told.value("Pawl-Should-Retry"), "true");
+  EXPECT_TRUE(gateway.wait_for_text("cannot connect to"));
+}
+
 TEST_F(PassThrough, ALargeAnswerIsStreamedAndNotHeldUp) {
   ServeProcess& gateway = start();
   std::string large(8U << 20, 'x');

@@ -1,4 +1,6 @@
 // What is refused before anything is reserved: nothing is written, nothing is sent on.
+#include <sstream>
+
 #include "tests/e2e/gateway_fixture.hpp"
 
 namespace pawl::e2e {
@@ -126,6 +128,25 @@ TEST_F(Refusals, ABodyOverTheLimitHoweverItIsFramed) {
   EXPECT_EQ(upstream.count(), 1U);
 }
 
+// As most clients do: the whole body first, and then what was said about it.
+TEST_F(Refusals, AClientThatSendsAllOfATooLargeBodyBeforeItReadsIsToldSo) {
+  ServeProcess& gateway = start();
+  const std::string head = "POST /payments HTTP/1.1\r\nHost: a\r\nIdempotency-Key: " + payment.key;
+  for (const std::size_t megabytes : {3U, 20U}) {
+    const std::string body(megabytes << 20U, 'x');
+    RawClient sized(gateway.port());
+    sized.send(head + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+    EXPECT_EQ(problem_of(sized.read_answer()), "body-too-large") << megabytes;
+    RawClient chunked(gateway.port());
+    std::ostringstream size;
+    size << std::hex << body.size();
+    chunked.send(head + "\r\nTransfer-Encoding: chunked\r\n\r\n" + size.str() + "\r\n" + body +
+                 "\r\n0\r\n\r\n");
+    EXPECT_EQ(problem_of(chunked.read_answer()), "body-too-large") << megabytes;
+  }
+  EXPECT_EQ(upstream.count(), 0U);
+}
+
 TEST_F(Refusals, StripeClientsGetTheShapeTheyKnow) {
   ServeProcess& gateway = start({.policy = "profile = \"stripe\"", .top = "", .rest = ""});
   Post keyless = payment;
@@ -134,14 +155,36 @@ TEST_F(Refusals, StripeClientsGetTheShapeTheyKnow) {
   EXPECT_EQ(refused.status, 400);
   EXPECT_EQ(refused.value("Content-Type"), "application/json");
   EXPECT_EQ(problem_of(refused), "key-missing") << refused.body;
-  EXPECT_THAT(refused.body, HasSubstr(R"("type":"idempotency_error")"));
+  EXPECT_THAT(refused.body, HasSubstr(R"("error":{"type":"invalid_request_error")"));
+  EXPECT_EQ(refused.value("Stripe-Should-Retry"), "false");
+  EXPECT_EQ(refused.value("Request-Id"), refused.value("Pawl-Request-Id"));
   post(gateway.port(), payment);
   Post misuse = payment;
   misuse.body = "{}";
   const HttpAnswer reused = post(gateway.port(), misuse);
   EXPECT_EQ(reused.status, 400);
   EXPECT_EQ(problem_of(reused), "key-reused");
+  EXPECT_THAT(reused.body, HasSubstr(R"("error":{"type":"idempotency_error")"));
   EXPECT_EQ(upstream.count(), 1U);
+}
+
+// SDKs take what has no `error` for a result, whatever the status.
+TEST_F(Refusals, BelowOurOwnPathsTooAnErrorLooksLikeOne) {
+  for (const std::string profile : {"ietf", "stripe"}) {
+    ServeProcess& gateway =
+        start({.policy = "profile = \"" + profile + "\"", .top = "", .rest = ""});
+    for (const std::string path : {"/_pawl/v1/nothing", "/_pawl/v1/keys/no-such-key-0123",
+                                   "/_pawl/v1/webhooks/bank", "/_pawl/v1/keys/a?route=none"}) {
+      const HttpAnswer none = get(gateway.port(), path);
+      EXPECT_EQ(none.status, 404) << path;
+      EXPECT_THAT(none.body,
+                  HasSubstr(R"("error":{"type":"invalid_request_error","code":"not-found")"))
+          << path;
+      EXPECT_NE(none.value("Pawl-Request-Id"), "") << path;
+      EXPECT_EQ(none.header("Stripe-Should-Retry").has_value(), profile == "stripe") << path;
+      EXPECT_EQ(none.header("Request-Id").has_value(), profile == "stripe") << path;
+    }
+  }
 }
 
 TEST_F(Refusals, TheyAreStillReadOnAConnectionThatGoesOn) {

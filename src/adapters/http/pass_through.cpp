@@ -13,12 +13,12 @@ constexpr std::string_view pawl_outcome = "Pawl-Outcome";
 
 using Parts = std::array<std::string_view, 2>;
 
-Passed trouble(Problem problem, int status, std::string detail, Outcome outcome) {
+Passed trouble(Problem problem, int status, Outcome outcome) {
   Passed passed;
   passed.status = status;
   passed.evidence = evidence_of(outcome);
   passed.outcome = std::move(outcome);
-  passed.problem = ProblemDetails{problem, std::move(detail), status, std::nullopt};
+  passed.problem = ProblemDetails{problem, "", status, std::nullopt};
   return passed;
 }
 
@@ -212,7 +212,7 @@ Task<Passed> pass(ClientRequest& request, UpstreamPool& pool, const PassOptions&
       const BootTime connect_by = pool.deadlines().now() + options.connect_timeout;
       auto fresh = co_await pool.connect(connect_by);
       if (!fresh) {
-        co_return trouble(Problem::upstream_unreachable, 502, {}, NotSent{});
+        co_return trouble(Problem::upstream_unreachable, 502, NotSent{fresh.error()});
       }
       upstream = std::move(*fresh);
     }
@@ -245,12 +245,12 @@ Task<Passed> pass(ClientRequest& request, UpstreamPool& pool, const PassOptions&
       if (!stale) pool.note(*upstream, false);
       switch (none.trouble) {
         case AnswerTrouble::timed_out:
-          co_return trouble(Problem::outcome_unknown, 504, "The service did not answer in time.",
-                            Lost{Lost::How::timeout, {}});
+          co_return trouble(Problem::outcome_unknown, 504, Lost{Lost::How::timeout, none.why});
         case AnswerTrouble::cut_off:
         case AnswerTrouble::malformed: break;
       }
-      co_return trouble(Problem::bad_upstream_response, 502, {}, Lost{Lost::How::bad_response, {}});
+      co_return trouble(Problem::bad_upstream_response, 502,
+                        Lost{Lost::How::bad_response, none.why});
     }
     pool.note(*upstream, true);
     Passed passed;
@@ -261,7 +261,7 @@ Task<Passed> pass(ClientRequest& request, UpstreamPool& pool, const PassOptions&
     if (!whole) request.fail();
     // A client that hangs up changes nothing about what the upstream has done.
     if (given == Copied::upstream_failed) {
-      passed.outcome = Lost{Lost::How::reset, {}};
+      passed.outcome = Lost{Lost::How::reset, "the answer was cut off"};
     } else {
       passed.outcome = answered(*answer);
     }

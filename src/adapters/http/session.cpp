@@ -11,8 +11,10 @@ namespace {
 
 constexpr std::string_view continue_line = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr std::size_t discarded_bytes_max = std::size_t{64} << 10;
-constexpr std::size_t linger_bytes_max = std::size_t{256} << 10;
-constexpr Duration linger_time = std::chrono::seconds(2);
+// Of a client that is still sending what was refused: until it is silent, or had its chance.
+constexpr std::size_t linger_bytes_max = std::size_t{64} << 20;
+constexpr Duration linger_time = std::chrono::seconds(30);
+constexpr Duration linger_silence = std::chrono::seconds(2);
 constexpr Duration turned_away_within = std::chrono::seconds(2);
 constexpr char tls_handshake = 0x16;
 constexpr std::size_t body_bytes_per_timeout = std::size_t{64} << 10;
@@ -311,7 +313,9 @@ Task<bool> Session::serve_one() {
   const RequestOrigin origin = origin_of(*head);
   ClientRequest request(stream_, limits_, std::move(*head), client_, origin, state_.draining);
   co_await answer(request);
-  if (!request.failed() && !request.may_go_on()) co_await linger();
+  if (!request.failed() && !request.may_go_on()) {
+    co_await linger(request.body_done() ? Unread::nothing : Unread::body);
+  }
   co_return request.may_go_on();
 }
 
@@ -349,22 +353,31 @@ Task<void> Session::refuse_with(Response response) {
   stream_.expires_at(stream_.now() + limits_.write_timeout);
   const std::array<std::string_view, 2> parts{bytes, response.body};
   const Stream::Sent sent = co_await stream_.write(parts);
-  if (sent.io == Io::ok) co_await linger();
+  if (sent.io == Io::ok) co_await linger(Unread::nothing);
 }
 
 // A connection closed with bytes unread is reset, and a reset may overtake our answer. So we say
-// that we are done, and read on for a moment.
-Task<void> Session::linger() {
-  stream_.expires_at(stream_.now() + linger_time);
-  if (stream_.is_tls()) co_return co_await stream_.end_tls();
-  stream_.shut_down_sending();
+// that we are done, and read on: many clients send the whole of a body before they read.
+Task<void> Session::linger(Unread unread) {
+  const bool is_tls = stream_.is_tls();
+  if (!is_tls) stream_.shut_down_sending();
+  if (!is_tls || unread == Unread::body) co_await drop_what_comes();
+  if (!is_tls) co_return;
+  stream_.expires_at(stream_.now() + linger_silence);
+  co_await stream_.end_tls();
+}
+
+Task<void> Session::drop_what_comes() {
+  const BootTime until = stream_.now() + at_most(linger_time);
   std::size_t dropped = 0;
-  while (dropped < linger_bytes_max) {
+  while (dropped < linger_bytes_max && stream_.now() < until) {
     dropped += stream_.arrived().size();
     stream_.consume(stream_.arrived().size());
+    stream_.expires_at(std::min<BootTime>(stream_.now() + linger_silence, until));
     const Io io = co_await stream_.read_more();
     if (io != Io::ok) break;
   }
+  stream_.consume(stream_.arrived().size());
 }
 
 }  // namespace pawl::http

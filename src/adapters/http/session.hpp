@@ -154,7 +154,10 @@ class Session {
   Task<void> answer(ClientRequest& request);
   Task<void> refuse(const Refusal& refusal);
   Task<void> refuse_with(Response response);
-  Task<void> linger();
+  // What the client may still be sending.
+  enum class Unread { nothing, body };
+  Task<void> linger(Unread unread);
+  Task<void> drop_what_comes();
   [[nodiscard]] RequestOrigin origin_of(const RequestHead& head) const;
   [[nodiscard]] bool is_trusted(std::string_view address) const {
     return contains(state_.trusted_proxies, address);
