@@ -6,6 +6,7 @@
 Needs node, npm, redis-server and PostgreSQL (scripts/setup) and a built build/pawl. Packages come from
 the npm registry into a temporary folder; everything that is started is stopped again by its pid.
 """
+import concurrent.futures
 import datetime
 import glob
 import json
@@ -29,11 +30,16 @@ LARGE = FOLDER + "/large.json"
 
 
 def free_port():
-    with socket.socket() as one, socket.socket() as two:
-        one.bind(("127.0.0.1", 0))
-        port = one.getsockname()[1]
-        two.bind(("127.0.0.1", port + 1))  # the next one too
-        return port
+    """A port that is free, and so is the next one."""
+    while True:
+        with socket.socket() as one, socket.socket() as two:
+            one.bind(("127.0.0.1", 0))
+            port = one.getsockname()[1]
+            try:
+                two.bind(("127.0.0.1", port + 1))
+            except OSError:
+                continue
+            return port
 
 
 def wait_for(port):
@@ -57,14 +63,16 @@ def start(command, port, **more):
 def redis():
     port = free_port()
     # Durable, so that what is lost at a kill is the library's loss.
-    start(["redis-server", "--port", str(port), "--dir", FOLDER, "--appendonly", "yes",
+    os.mkdir(f"{FOLDER}/redis-{port}")
+    start(["redis-server", "--port", str(port), "--dir", f"{FOLDER}/redis-{port}", "--appendonly", "yes",
            "--appendfsync", "always", "--save", ""], port)
     return f"redis://127.0.0.1:{port}"
 
 
 def postgres():
     binaries = sorted(glob.glob("/usr/lib/postgresql/*/bin"))[-1]
-    data, port = FOLDER + "/postgres", free_port()
+    port = free_port()
+    data = f"{FOLDER}/postgres-{port}"
     os.mkdir(data)
     as_user = {}
     if os.getuid() == 0:
@@ -128,35 +136,6 @@ def node_peer(name, script, store=""):
         os.kill(int(open(pid).read()), signal.SIGKILL)
 
 
-def restate_peer():
-    service, ingress = free_port(), free_port()
-    admin, fabric = free_port(), free_port()
-    folder = FOLDER + "/restate"
-    os.makedirs(folder, exist_ok=True)
-    start(["node", "restate.js", folder, str(service)], service, cwd=FOLDER)
-    pid, data = folder + "/pid", folder + "/data"
-    binary = glob.glob(FOLDER + "/node_modules/@restatedev/restate-server-*/bin/restate-server")[0]
-    begin = (f"RESTATE_INGRESS__BIND_ADDRESS=127.0.0.1:{ingress} RESTATE_ADMIN__BIND_ADDRESS=127.0.0.1:{admin} "
-             f"RESTATE_BIND_ADDRESS=127.0.0.1:{fabric} RESTATE_ADVERTISED_ADDRESS=http://127.0.0.1:{fabric} "
-             f"{binary} --base-dir {data} --node-name one >>{folder}/log 2>&1 & echo $! > {pid}")
-    subprocess.run(["sh", "-c", begin], check=True)
-    wait_for(admin)
-    wait_for(ingress)
-    try:
-        for _ in range(100):
-            made = subprocess.run(["curl", "-sf", f"http://127.0.0.1:{admin}/deployments", "--json",
-                                   json.dumps({"uri": f"http://127.0.0.1:{service}"})], capture_output=True)
-            if made.returncode == 0:
-                break
-            time.sleep(0.2)
-        flags = usual(ingress)
-        flags[flags.index("GET /effects")] = f"GET http://127.0.0.1:{service + 1}/"
-        return verify(f"http://127.0.0.1:{ingress}/payments/pay", flags + [
-            "--key-optional", "--kill", f"kill -9 $(cat {pid})", "--restart", begin])
-    finally:
-        os.kill(int(open(pid).read()), signal.SIGKILL)
-
-
 def pawl_peer():
     """pawl serve, as it comes, in front of a server that has no boundary of its own."""
     behind, port = free_port(), free_port()
@@ -188,7 +167,6 @@ PEERS = {
     "stripe-stateful-mock": ("memory", "stripe-stateful-mock",
                              lambda: node_peer("stripe-mock", "stripe-mock.js")),
     "DBOS": ("PostgreSQL", "@dbos-inc/dbos-sdk", lambda: node_peer("dbos", "dbos.js", postgres())),
-    "Restate": ("its own", "@restatedev/restate-server", restate_peer),
 }
 
 
@@ -245,9 +223,10 @@ def main():
                    stderr=subprocess.DEVNULL)
     chosen = sys.argv[1:] or list(PEERS)
     reports = {}
-    for name in chosen:
-        store, package, run = PEERS[name]
-        report = run()
+    with concurrent.futures.ThreadPoolExecutor(max_workers=3) as pool:
+        made = list(pool.map(lambda name: PEERS[name][2](), chosen))
+    for name, report in zip(chosen, made):
+        store, package, _ = PEERS[name]
         failed = [check["name"] for check in report["checks"] if check["result"] == "failed"]
         print(f"{name}: grade {report['grade']}, failed {failed} {report['trouble']}", flush=True)
         reports[name] = (store, version_of(package), report)
