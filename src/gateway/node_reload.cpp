@@ -8,6 +8,7 @@
 #include "src/gateway/config_facts.hpp"
 #include "src/gateway/node.hpp"
 #include "src/node/run_here.hpp"
+#include "src/operator/age_agreement.hpp"
 #include "src/operator/scope_agreement.hpp"
 
 namespace pawl::gateway {
@@ -57,6 +58,12 @@ void Node::show_certificates(const Certificates& certificates) {
                     [this, tls = certificates.admin] { admin_sessions_->set_tls(tls); });
 }
 
+Expected<config::EarlierAges, std::string> Node::agree_on_request_ages(
+    const config::Config& config) {
+  if (role_ != Role::serve || !config::needs_store(config)) return config::EarlierAges{};
+  return run_here(agree_on_ages(config, *store_.store, *store_.upkeep));
+}
+
 Expected<Done, std::string> Node::reload() {
   Expected<Done, std::string> reloaded = try_to_reload();
   {
@@ -97,10 +104,13 @@ Expected<Done, std::string> Node::try_to_reload() {
         run_here(agree_on_reload(next, *store_.store, *store_.upkeep));
     if (!agreed) return agreed;
   }
+  const Expected<config::EarlierAges, std::string> earlier = agree_on_request_ages(next);
+  if (!earlier) return Unexpected{earlier.error()};
   for (const config::Diagnostic& warning : read->warnings) {
     log_.say("warning", to_text(warning));
   }
   const std::string routes = std::to_string(next.routes.size());
+  shared_.earlier_ages.replace(*earlier);
   put_in_force(std::move(next));
   show_certificates(*certificates);
   log_.say("info", "the configuration was reloaded", {{"routes", routes}});
@@ -120,7 +130,9 @@ void Node::put_in_force(config::Config next) {
     thread->renew_at_least_every(renew_interval(next));
     thread->set_limits(next.limits);
   }
-  shared_.in_force.replace(std::make_shared<const ServedConfig>(std::move(next), log_));
+  const SharedConfig before = shared_.in_force.now();
+  shared_.in_force.replace(
+      std::make_shared<const ServedConfig>(std::move(next), log_, before.get()));
 }
 
 // An operator's order comes on another thread than the one that reloads: one reload at a time.

@@ -1,9 +1,11 @@
 // What a reconciler is told about sources: which one a record has, and whom it may speak for.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "pawl/types/outcome.hpp"
+#include "pawl/types/policy.hpp"
 #include "src/ports/source.hpp"
 #include "src/reconcile/schedule.hpp"
 
@@ -14,7 +16,8 @@ struct SourceSettings {
   std::string name_in_case;  // with the key it is asked by: "bank", "bank by derived key"
   Duration timeout = std::chrono::seconds(10);
   reconcile::Patience patience;
-  Source* source = nullptr;  // none: it is not asked, its webhook tells
+  std::optional<ForwardKey> asked_by = {};  // none: by neither, or by both
+  Source* source = nullptr;                 // none: it is not asked, its webhook tells
 };
 
 class SourceDirectory {

@@ -143,11 +143,22 @@ void Session::stop_if_idle() {
   if (idle_) stream_.close();
 }
 
+void Session::let_in_by(const std::string& clients) {
+  if (!rules_.tls || rules_.tls->clients() == clients) return;
+  retired_ = true;
+  stop_if_idle();
+}
+
+bool Session::is_let_in() const {
+  if (retired_) return false;
+  return !client_.certificate || !is_over(*client_.certificate, std::chrono::system_clock::now());
+}
+
 Task<void> Session::run() {
   // Not `if (!co_await serve_one()) break;`: GCC 12 makes an illegal instruction of that.
   bool goes_on = true;
   if (rules_.tls) goes_on = co_await start_tls();
-  while (goes_on && !draining_) {
+  while (goes_on && !draining_ && is_let_in()) {
     goes_on = co_await serve_one();
   }
   stream_.close();
@@ -184,6 +195,7 @@ Task<bool> Session::serve_one() {
     if (io != Io::ok) co_return false;  // gone, or silent for too long: nobody to tell
   }
   idle_ = false;
+  if (!is_let_in()) co_return false;  // nothing of it was read
   if (stream_.arrived().front() == tls_handshake && !rules_.tls) {
     handler_.failed("a TLS hello came to a port that speaks plain HTTP, from " + client_.address);
     co_return false;
@@ -215,7 +227,7 @@ Task<bool> Session::serve_one() {
   }
   // What follows takes as long as it takes: reading and writing have deadlines of their own.
   stream_.expires_never();
-  ClientRequest request(stream_, limits_, std::move(*head), client_, draining_);
+  ClientRequest request(stream_, limits_, std::move(*head), client_, draining_, retired_);
   co_await handler_.handle(request);
   if (!request.failed() && !request.may_go_on()) co_await linger();
   co_return request.may_go_on();

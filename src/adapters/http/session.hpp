@@ -36,13 +36,14 @@ struct ClientIdentity {
 class ClientRequest {
  public:
   ClientRequest(Stream& stream, const SessionLimits& limits, RequestHead parsed,
-                const ClientIdentity& sender, const bool& draining)
+                const ClientIdentity& sender, const bool& draining, const bool& retired)
       : head(std::move(parsed)),
         client(sender.address),
         certificate(sender.certificate),
         stream_(stream),
         limits_(limits),
         draining_(draining),
+        retired_(retired),
         body_(stream, head.framing, head.length) {}
 
   const RequestHead head;
@@ -66,8 +67,11 @@ class ClientRequest {
   // The same with a body that is not in the answer.
   Task<void> answer_from(const Response& response, const Spool& body);
   void close_after() { keep_alive_ = false; }
-  // A drain that began after the request came ends its connection too, and the client is told.
-  [[nodiscard]] bool will_close() const { return !keep_alive_ || !head.keep_alive || draining_; }
+  // A drain that began after the request came ends its connection too, and the client is told. So
+  // does another rule about who is let in.
+  [[nodiscard]] bool will_close() const {
+    return !keep_alive_ || !head.keep_alive || draining_ || retired_;
+  }
 
   Stream& stream() { return stream_; }
   [[nodiscard]] std::string_view scheme() const { return stream_.is_tls() ? "https" : "http"; }
@@ -85,6 +89,7 @@ class ClientRequest {
   Stream& stream_;
   const SessionLimits& limits_;
   const bool& draining_;
+  const bool& retired_;
   BodyReader body_;
   Duration body_time_left_ = limits_.body_timeout;
   std::size_t body_bytes_in_time_ = 0;
@@ -112,6 +117,9 @@ class Session {
   Task<void> run();
   // Ends it if it waits for its next request.
   void stop_if_idle();
+  // From now on connections are let in by this rule (ServerTls::clients). One that was let in by
+  // another serves no further request.
+  void let_in_by(const std::string& clients);
   // Ends it whatever it is at; `run` returns soon after.
   void stop() { stream_.close(); }
 
@@ -119,6 +127,8 @@ class Session {
   // False: the connection is over, and its client was told why if it could be.
   Task<bool> start_tls();
   Task<bool> serve_one();
+  // Was it let in by a rule, and with a certificate, that still hold?
+  [[nodiscard]] bool is_let_in() const;
   Task<void> refuse(const Refusal& refusal);
   Task<void> linger();
 
@@ -129,6 +139,7 @@ class Session {
   const bool& draining_;
   ClientIdentity client_;
   bool idle_ = false;
+  bool retired_ = false;
 };
 
 }  // namespace pawl::http
