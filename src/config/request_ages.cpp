@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 
+#include "src/config/lines.hpp"
 #include "src/config/scope_rule.hpp"
 #include "src/core/encoding.hpp"
 
@@ -51,18 +52,9 @@ std::string_view take_last(std::string_view& text) {
   return last;
 }
 
-template <class Visit>
-void for_each_line(std::string_view text, Visit visit) {
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    visit(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-}
-
 std::vector<AgedRoute> routes_in(std::string_view text) {
   std::vector<AgedRoute> routes;
-  for_each_line(text, [&](std::string_view line) {
+  each_line(text, [&](std::string_view line) {
     const std::optional<std::int64_t> age = whole_number(take_last(line));
     if (!age) return;
     std::string_view rest = line;
@@ -129,7 +121,7 @@ std::string ages_after(std::string_view history, std::string_view stored, std::s
 
 EarlierAges read_earlier_ages(std::string_view history) {
   EarlierAges ages;
-  for_each_line(history, [&](std::string_view line) {
+  each_line(history, [&](std::string_view line) {
     const std::optional<std::int64_t> age = whole_number(take_last(line));
     const std::string name(take_last(line));
     const std::optional<std::int64_t> until = whole_number(line);

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <map>
 
+#include "src/config/lines.hpp"
 #include "src/core/encoding.hpp"
 #include "src/core/scope.hpp"
 #include "src/core/sha256.hpp"
@@ -22,15 +23,6 @@ constexpr std::string_view fallback = "default";
 
 // Nodes do not all start at the same time, nor is a key's life over to the second.
 constexpr std::int64_t margin_seconds = 24 * 60 * 60;
-
-template <class Visit>
-void each_line(std::string_view text, Visit visit) {
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    visit(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-}
 
 // Where a fact's value begins. The name of an API key's fact has no '=', and its scope may; of all
 // other facts it is the name that may have one.
