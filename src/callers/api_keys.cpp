@@ -18,6 +18,7 @@ std::optional<Identified> ApiKeys::identify(const ClientView& client, BootTime /
   if (!credential) return Identified(Unexpected{credential.error()});
   if (!*credential) return unauthenticated(challenge_);
   const std::string_view key = bearer_in(**credential).value_or(**credential);
+  if (key.empty()) return unauthenticated(challenge_);
   const auto found = scope_by_hash_.find(hex(sha256(key)));
   if (found == scope_by_hash_.end()) return unauthenticated(challenge_);
   return Identified(KnownCaller{found->second, std::nullopt});

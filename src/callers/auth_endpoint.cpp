@@ -24,7 +24,35 @@ std::vector<std::string_view> values_of(const Headers& headers, std::string_view
   return values;
 }
 
+constexpr Duration answer_poll_pause = std::chrono::milliseconds(5);
+
+Identified cannot_be_checked() {
+  return not_known_now("Who you are cannot be checked now. Nothing was sent on.");
+}
+
 }  // namespace
+
+// However it ends, those that wait have an answer.
+class AuthEndpoint::Turn {
+ public:
+  Turn(AuthEndpoint& rule, const Digest& digest, std::shared_ptr<Question> question)
+      : rule_(rule), digest_(digest), question_(std::move(question)) {}
+  ~Turn() { answered(cannot_be_checked()); }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  void answered(const Identified& caller) {
+    const std::lock_guard lock(rule_.mutex_);
+    if (question_->answer) return;
+    question_->answer = caller;
+    rule_.under_way_.erase(digest_);
+  }
+
+ private:
+  AuthEndpoint& rule_;
+  const Digest digest_;
+  const std::shared_ptr<Question> question_;
+};
 
 std::optional<std::string> AllowedCallers::find(const Digest& credentials, BootTime now) {
   const std::lock_guard lock(mutex_);
@@ -48,14 +76,15 @@ void AllowedCallers::keep(const Digest& credentials, std::string name, BootTime 
   order_.emplace_back(until, credentials);
 }
 
-AuthEndpoint::AuthEndpoint(const config::Caller& config, Log& log)
+AuthEndpoint::AuthEndpoint(const config::Caller& config, std::shared_ptr<AllowedCallers> allowed,
+                           Log& log)
     : url_(config.url),
       endpoint_(config::parse_endpoint(config.url).value()),
       scope_header_(config.scope_header),
       sent_(config.request_headers),
       timeout_(config.timeout),
       log_(log),
-      allowed_(config.cache_for) {}
+      allowed_(std::move(allowed)) {}
 
 Expected<Headers, ProblemDetails> AuthEndpoint::credentials_in(
     const http::RequestHead& head) const {
@@ -72,7 +101,7 @@ std::optional<Identified> AuthEndpoint::identify(const ClientView& client, BootT
   const Expected<Headers, ProblemDetails> sent = credentials_in(client.head);
   if (!sent) return Identified(Unexpected{sent.error()});
   if (sent->empty()) return unauthenticated("Bearer realm=\"pawl\"");
-  std::optional<std::string> name = allowed_.find(digest_of(*sent), now);
+  std::optional<std::string> name = allowed_->find(digest_of(*sent), now);
   if (!name) return std::nullopt;
   return Identified(KnownCaller{std::move(*name), std::nullopt});
 }
@@ -81,17 +110,46 @@ Task<Identified> AuthEndpoint::ask(ClientView client, Endpoints& endpoints) {
   Expected<Headers, ProblemDetails> sent = credentials_in(client.head);
   if (!sent) co_return Unexpected{sent.error()};
   const Digest digest = digest_of(*sent);
+  std::shared_ptr<Question> question;
+  bool ours = false;
+  {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<Question>& there = under_way_[digest];
+    ours = !there;
+    if (ours) there = std::make_shared<Question>();
+    question = there;
+  }
+  if (!ours) co_return co_await wait_for(std::move(question), endpoints.clock());
+  Turn turn(*this, digest, std::move(question));
+  Identified caller = co_await ask_endpoint(std::move(*sent), digest, endpoints);
+  turn.answered(caller);
+  co_return caller;
+}
+
+Task<Identified> AuthEndpoint::wait_for(std::shared_ptr<Question> question, Clock& clock) {
+  const BootTime end = clock.now() + timeout_;
+  for (;;) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (question->answer) co_return *question->answer;
+    }
+    if (clock.now() >= end) co_return cannot_be_checked();
+    co_await clock.sleep_until(clock.now() + answer_poll_pause);
+  }
+}
+
+Task<Identified> AuthEndpoint::ask_endpoint(Headers sent, Digest digest, Endpoints& endpoints) {
   const Expected<Response, std::string> answer =
-      co_await endpoints.get(endpoint_, std::move(*sent), timeout_);
+      co_await endpoints.get(endpoint_, std::move(sent), timeout_, AnswerEnd::by_closing);
   if (!answer) {
     say(answer.error());
-    co_return not_known_now("Who you are cannot be checked now. Nothing was sent on.");
+    co_return cannot_be_checked();
   }
   Identified caller = judge(*answer);
   const bool odd = !caller && caller.error().problem == Problem::auth_unavailable;
   say(odd ? "answered " + std::to_string(answer->status) + " without one usable " + scope_header_
           : std::string());
-  if (caller) allowed_.keep(digest, caller->name, endpoints.clock().now());
+  if (caller) allowed_->keep(digest, caller->name, endpoints.clock().now());
   co_return caller;
 }
 
@@ -109,7 +167,7 @@ Identified AuthEndpoint::judge(const Response& answer) const {
   if (allowed && names.size() == 1 && may_be_name(names.front())) {
     return KnownCaller{std::string(names.front()), std::nullopt};
   }
-  return not_known_now("Who you are cannot be checked now. Nothing was sent on.");
+  return cannot_be_checked();
 }
 
 // Once, not for every request.

@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -36,7 +37,7 @@ class AllowedCallers {
 // slowness are 503: what cannot be known is not served.
 class AuthEndpoint final : public CallerRule {
  public:
-  AuthEndpoint(const config::Caller& config, Log& log);
+  AuthEndpoint(const config::Caller& config, std::shared_ptr<AllowedCallers> allowed, Log& log);
   std::optional<Identified> identify(const ClientView& client, BootTime now) override;
   Task<Identified> ask(ClientView client, Endpoints& endpoints) override;
   [[nodiscard]] std::vector<std::string> headers() const override { return sent_; }
@@ -46,6 +47,13 @@ class AuthEndpoint final : public CallerRule {
   [[nodiscard]] Expected<Headers, ProblemDetails> credentials_in(
       const http::RequestHead& head) const;
   [[nodiscard]] Identified judge(const Response& answer) const;
+  // One question at a time about the same credentials: the others wait for its answer.
+  struct Question {
+    std::optional<Identified> answer;  // under mutex_
+  };
+  class Turn;  // that of the one that asks
+  Task<Identified> ask_endpoint(Headers sent, Digest digest, Endpoints& endpoints);
+  Task<Identified> wait_for(std::shared_ptr<Question> question, Clock& clock);
   void say(const std::string& trouble);
 
   const std::string url_;
@@ -54,8 +62,9 @@ class AuthEndpoint final : public CallerRule {
   const std::vector<std::string> sent_;
   const Duration timeout_;
   Log& log_;
-  AllowedCallers allowed_;
+  const std::shared_ptr<AllowedCallers> allowed_;
   std::mutex mutex_;
+  std::map<Digest, std::shared_ptr<Question>> under_way_;
   std::string trouble_;  // as it was last said; empty: it answers
 };
 

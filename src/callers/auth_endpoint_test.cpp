@@ -2,6 +2,12 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
 #include "src/callers/world_for_tests.hpp"
 
 namespace pawl::callers {
@@ -30,7 +36,7 @@ class AuthEndpointTest : public ::testing::Test {
   }
   QuietLog log;
   ScriptedEndpoints endpoints;
-  AuthEndpoint rule{settings(), log};
+  AuthEndpoint rule{settings(), std::make_shared<AllowedCallers>(10s), log};
   const http::Fields ann{{"Authorization", "Bearer ann"}};
 };
 
@@ -57,6 +63,66 @@ TEST_F(AuthEndpointTest, IsNotAskedAgainForAWhileAboutWhatItAllowed) {
   endpoints.time.advance(10s);
   EXPECT_EQ(told_of(ann), "globex");
   EXPECT_EQ(endpoints.asked.size(), 4U);
+}
+
+// Answers when it is told to. Who sleeps lets others run.
+class SlowEndpoints final : public Endpoints {
+ public:
+  Task<Expected<Response, std::string>> get(config::Endpoint, Headers, Duration,
+                                            AnswerEnd) override {
+    ++asked;
+    while (!answer) co_await time.sleep_until({});
+    co_return *answer;
+  }
+  Clock& clock() override { return time; }
+
+  int asked = 0;
+  std::optional<Response> answer;
+
+ private:
+  class LettingOthersRun final : public Clock {
+   public:
+    [[nodiscard]] BootTime now() const override { return BootTime{1h}; }
+    Task<void> sleep_until(BootTime) override {
+      const auto executor = co_await boost::asio::this_coro::executor;
+      co_await boost::asio::post(executor, boost::asio::use_awaitable);
+    }
+  };
+  LettingOthersRun time;
+};
+
+// A busy client whose caller has just been forgotten must not ask as often as it sends.
+TEST_F(AuthEndpointTest, IsAskedOnceAtATimeAboutTheSameCredentials) {
+  SlowEndpoints slow;
+  boost::asio::io_context context;
+  const SentRequest same(ann);
+  const SentRequest another(http::Fields{{"Authorization", "Bearer bob"}});
+  std::array<std::optional<Identified>, 3> callers;
+  const auto begin = [&](std::size_t place, const SentRequest& request) {
+    auto task = rule.ask(request.view(), slow);
+    boost::asio::co_spawn(context, testing::keep_result(std::move(task), callers[place]),
+                          boost::asio::detached);
+    for (int i = 0; i < 20; ++i) context.poll_one();
+  };
+  begin(0, same);
+  begin(1, same);
+  begin(2, another);
+  EXPECT_EQ(slow.asked, 2) << "about each of them once";
+  slow.answer = Response{401, {}, ""};
+  context.run();
+  for (const std::optional<Identified>& caller : callers) EXPECT_EQ(told(caller.value()), "401");
+  EXPECT_EQ(slow.asked, 2);
+  context.restart();
+  begin(0, same);
+  context.run();
+  EXPECT_EQ(slow.asked, 3) << "what it refused is asked again";
+}
+
+// Only its head counts, and that was read.
+TEST_F(AuthEndpointTest, MayEndItsAnswerWithTheConnection) {
+  answer(200, {{"X-Org", "acme"}});
+  EXPECT_EQ(told_of(ann), "acme");
+  EXPECT_EQ(endpoints.may_end, AnswerEnd::by_closing);
 }
 
 TEST_F(AuthEndpointTest, WhatItRefusedIsAskedAgain) {

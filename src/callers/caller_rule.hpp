@@ -36,13 +36,17 @@ struct KnownCaller {
 
 using Identified = Expected<KnownCaller, ProblemDetails>;
 
+// How an answer may end. `stated`: it says so itself, else it may be cut off. `by_closing`: also
+// with its connection, where only its head counts.
+enum class AnswerEnd { stated, by_closing };
+
 // Programs that are asked over HTTP, by one thread.
 class Endpoints {
  public:
   virtual ~Endpoints() = default;
   // The whole answer to a GET, or why there is none. `headers` are sent besides Host.
   virtual Task<Expected<Response, std::string>> get(config::Endpoint endpoint, Headers headers,
-                                                    Duration timeout) = 0;
+                                                    Duration timeout, AnswerEnd end) = 0;
   virtual Clock& clock() = 0;
 };
 
@@ -63,6 +67,8 @@ class CallerRule {
   [[nodiscard]] virtual std::string_view forbidden_header(std::string_view /*peer*/) const {
     return {};
   }
+  // A header that names the caller to the upstream: no other spelling of it passes. Empty: none.
+  [[nodiscard]] virtual std::string_view naming_header() const { return {}; }
 };
 
 // A scope is made of it, and stores index scopes.

@@ -25,14 +25,40 @@ class OneCaller final : public CallerRule {
   }
 };
 
-std::unique_ptr<CallerRule> rule_of(const config::Caller& config, Log& log) {
+// Everything on which it depends what an endpoint's answers mean; empty: none is asked.
+std::string endpoint_settings(const config::Caller& config) {
+  if (config.from == config::CallerFrom::jwt) return config.jwks_url;
+  if (config.from != config::CallerFrom::subrequest) return {};
+  std::string all =
+      config.url + "\n" + config.scope_header + "\n" + std::to_string(config.cache_for.count());
+  for (const std::string& name : config.request_headers) all += "\n" + name;
+  return all;
+}
+
+LearntFromEndpoint learnt_from(const config::Caller& config, Log& log,
+                               const LearntFromEndpoint* before) {
+  const std::string settings = endpoint_settings(config);
+  if (before != nullptr && !settings.empty() && before->settings == settings) {
+    if (before->keys) before->keys->refresh();
+    return *before;
+  }
+  LearntFromEndpoint learnt{settings, nullptr, nullptr};
+  if (config.from == config::CallerFrom::jwt) learnt.keys = token_keys(config, log);
+  if (config.from == config::CallerFrom::subrequest) {
+    learnt.allowed = std::make_shared<AllowedCallers>(config.cache_for);
+  }
+  return learnt;
+}
+
+std::unique_ptr<CallerRule> rule_of(const config::Caller& config, const LearntFromEndpoint& learnt,
+                                    Log& log) {
   switch (config.from.value_or(config::CallerFrom::single)) {
     case config::CallerFrom::single: return std::make_unique<OneCaller>();
     case config::CallerFrom::api_key: return std::make_unique<ApiKeys>(config);
-    case config::CallerFrom::jwt:
-      return std::make_unique<Tokens>(token_rules(config), token_keys(config, log));
+    case config::CallerFrom::jwt: return std::make_unique<Tokens>(token_rules(config), learnt.keys);
     case config::CallerFrom::header: return std::make_unique<TrustedHeader>(config);
-    case config::CallerFrom::subrequest: return std::make_unique<AuthEndpoint>(config, log);
+    case config::CallerFrom::subrequest:
+      return std::make_unique<AuthEndpoint>(config, learnt.allowed, log);
     case config::CallerFrom::mtls: return std::make_unique<ClientCertificates>(config);
   }
   PAWL_CHECK(false);
@@ -41,10 +67,11 @@ std::unique_ptr<CallerRule> rule_of(const config::Caller& config, Log& log) {
 
 }  // namespace
 
-Callers::Callers(const config::Caller& config, Log& log)
+Callers::Callers(const config::Caller& config, Log& log, const Callers* before)
     : chosen_(config.from.has_value()),
       credential_headers_(usual_credentials.begin(), usual_credentials.end()),
-      rule_(rule_of(config, log)),
+      learnt_(learnt_from(config, log, before == nullptr ? nullptr : &before->learnt_)),
+      rule_(rule_of(config, learnt_, log)),
       caller_headers_(rule_->headers()) {
   credential_headers_.insert(credential_headers_.end(), config.credential_headers.begin(),
                              config.credential_headers.end());

@@ -14,11 +14,23 @@
 
 namespace pawl::callers {
 
+class TokenKeys;
+class AllowedCallers;
+
+// What was learnt from an endpoint, and under which settings.
+struct LearntFromEndpoint {
+  std::string settings;
+  std::shared_ptr<TokenKeys> keys;
+  std::shared_ptr<AllowedCallers> allowed;
+};
+
 // Shared by all threads. It is whole when constructed, with the keys and answers that it remembers,
 // so that another may take its place between two requests.
 class Callers {
  public:
-  Callers(const config::Caller& config, Log& log);
+  // `before`: those whose place it takes. What they remember stays where it is of the same
+  // endpoint: a reload must not depend on whether that one answers just now.
+  Callers(const config::Caller& config, Log& log, const Callers* before = nullptr);
 
   // False: [caller] does not say how callers are told apart. All are one scope then, and a key
   // belongs to the credentials that used it first.
@@ -41,10 +53,12 @@ class Callers {
   [[nodiscard]] std::string_view forbidden_header(std::string_view peer) const {
     return rule_->forbidden_header(peer);
   }
+  [[nodiscard]] std::string_view naming_header() const { return rule_->naming_header(); }
 
  private:
   bool chosen_;
   std::vector<std::string> credential_headers_;
+  LearntFromEndpoint learnt_;
   std::unique_ptr<CallerRule> rule_;
   std::vector<std::string> caller_headers_;
 };

@@ -44,12 +44,14 @@ std::shared_ptr<http::UpstreamPool> HttpEndpoints::pool_of(const config::Upstrea
 }
 
 Task<Expected<Response, std::string>> HttpEndpoints::get(config::Endpoint endpoint, Headers headers,
-                                                         Duration timeout) {
+                                                         Duration timeout, AnswerEnd end) {
   const std::shared_ptr<http::UpstreamPool> pool = pool_of(endpoint.address);
   Inquiry inquiry(endpoint.target, pool->authority(), headers);
   http::CallOptions options;
   options.connect_timeout = timeout;
   options.held_bytes_max = answer_bytes_max;
+  options.until_close =
+      end == AnswerEnd::by_closing ? http::UntilClose::accept : http::UntilClose::verify;
   http::UpstreamCall call(*pool, inquiry, options);
   AnyTime gate;
   const Record nothing;

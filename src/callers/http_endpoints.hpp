@@ -15,7 +15,7 @@ class HttpEndpoints final : public Endpoints {
   HttpEndpoints(http::Deadlines& deadlines, Clock& clock) : deadlines_(deadlines), clock_(clock) {}
 
   Task<Expected<Response, std::string>> get(config::Endpoint endpoint, Headers headers,
-                                            Duration timeout) override;
+                                            Duration timeout, AnswerEnd end) override;
   Clock& clock() override { return clock_; }
   // Closes connections that have been idle for long.
   void prune();

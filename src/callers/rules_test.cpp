@@ -4,6 +4,7 @@
 #include "src/callers/callers.hpp"
 #include "src/callers/world_for_tests.hpp"
 #include "src/core/sha256.hpp"
+#include "tests/support/signing_key.hpp"
 
 namespace pawl::callers {
 namespace {
@@ -42,6 +43,9 @@ TEST_F(Rules, OfApiKeys) {
         http::Fields{{"Authorization", digest}}, http::Fields{{"X-Api-Key", "key-1"}}}) {
     EXPECT_EQ(told_of(fields), "401");
   }
+  config.api_keys.push_back({"all", hex(sha256(""))});
+  EXPECT_EQ(told_of({{"Authorization", ""}}), "401") << "nothing is no key";
+  EXPECT_EQ(told_of({{"Authorization", "Bearer "}}), "401");
   EXPECT_THAT(told_of({{"Authorization", "key-1"}, {"Authorization", "key-3"}}),
               ::testing::StartsWith("400"));
 }
@@ -73,6 +77,7 @@ TEST_F(Rules, OfAHeaderThatATrustedProxySets) {
     EXPECT_EQ(Callers(config, log).forbidden_header(elsewhere), "X-Tenant");
   }
   EXPECT_EQ(Callers(config, log).forbidden_header("10.1.2.3"), "");
+  EXPECT_EQ(Callers(config, log).naming_header(), "X-Tenant") << "from anywhere";
   const std::string unnamed = "401 The proxy has not named the caller in X-Tenant.";
   EXPECT_EQ(told_of({}, "10.1.2.3"), unnamed);
   EXPECT_EQ(told_of({{"X-Tenant", ""}}, "10.1.2.3"), unnamed);
@@ -80,6 +85,52 @@ TEST_F(Rules, OfAHeaderThatATrustedProxySets) {
   EXPECT_EQ(told_of({{"X-Tenant", long_name}}, "10.1.2.3"), unnamed);
   EXPECT_THAT(told_of({{"X-Tenant", "a"}, {"X_Tenant", "b"}}, "10.1.2.3"),
               ::testing::StartsWith("400"));
+}
+
+// A reload while the endpoint cannot be reached must not shut everybody out.
+TEST_F(Rules, WhatWasLearntFromAnEndpointOutlivesAReload) {
+  config.from = config::CallerFrom::subrequest;
+  config.url = "http://127.0.0.1:4000/who";
+  config.scope_header = "X-Org";
+  ScriptedEndpoints endpoints;
+  endpoints.answer = Response{200, {{"X-Org", "acme"}}, ""};
+  const SentRequest request(http::Fields{{"Authorization", "Bearer ann"}});
+  const auto known_to = [&](Callers& callers) {
+    const std::optional<Identified> known = callers.identify(request.view(), endpoints.time.now());
+    return known ? told(*known) : "asks";
+  };
+  Callers first(config, log);
+  EXPECT_EQ(told(testing::run(first.ask(request.view(), endpoints))), "acme");
+  Callers second(config, log, &first);
+  EXPECT_EQ(known_to(second), "acme");
+  config.scope_header = "X-Tenant";
+  Callers third(config, log, &second);
+  EXPECT_EQ(known_to(third), "asks") << "it may mean another one now";
+}
+
+TEST_F(Rules, FetchedKeysOutliveAReload) {
+  const testing::SigningKey key = testing::SigningKey::ed25519();
+  config.from = config::CallerFrom::jwt;
+  config.jwks_url = "https://id.example/keys";
+  ScriptedEndpoints endpoints;
+  endpoints.answer = Response{200, {}, key.jwks("1")};
+  const std::string token =
+      "Bearer " + key.token("EdDSA", R"({"sub":"acme","exp":99999999999})", R"(,"kid":"1")");
+  const SentRequest request(http::Fields{{"Authorization", token}});
+  const auto told_by = [&](Callers& callers) {
+    const std::optional<Identified> known = callers.identify(request.view(), endpoints.time.now());
+    return told(known ? *known : testing::run(callers.ask(request.view(), endpoints)));
+  };
+  Callers first(config, log);
+  EXPECT_EQ(told_by(first), "acme");
+  endpoints.answer.reset();
+  config.leeway = std::chrono::seconds(5);
+  Callers second(config, log, &first);
+  EXPECT_EQ(told_by(second), "acme") << "though they cannot be fetched now";
+  EXPECT_EQ(endpoints.asked.size(), 2U) << "which was tried: a reload is a reason to";
+  config.jwks_url = "https://other.example/keys";
+  Callers third(config, log, &second);
+  EXPECT_EQ(told_by(third).substr(0, 3), "503");
 }
 
 }  // namespace

@@ -20,6 +20,28 @@ void say_skipped(const std::string& where, const jwt::KeySet& keys, Log& log) {
   }
 }
 
+// Loudly: it is what was asked for, or a mistake that stops everybody.
+void say_none_left(const std::string& where, Log& log) {
+  log.say("error", where +
+                       ": the set of keys is empty: every token is refused with 401 until it "
+                       "has keys again");
+}
+
+// A secret that can be fetched is none: whoever fetches it could sign.
+Expected<jwt::KeySet, std::string> without_secrets(Expected<jwt::KeySet, std::string> keys) {
+  if (!keys) return keys;
+  std::string why = "has no key that can be used";
+  const std::size_t removed = std::erase_if(keys->keys, [&](const jwt::VerificationKey& key) {
+    if (key.secret.empty()) return false;
+    const std::string name = key.id.empty() ? "a key without 'kid'" : "key \"" + key.id + "\"";
+    keys->skipped.push_back(name + ": a shared secret is not taken from a URL");
+    why += "; " + keys->skipped.back();
+    return true;
+  });
+  if (removed > 0 && keys->keys.empty()) return Unexpected{std::move(why)};
+  return keys;
+}
+
 }  // namespace
 
 Task<void> TokenKeys::fetch(Endpoints& /*endpoints*/, bool /*unknown_key*/) { co_return; }
@@ -48,6 +70,7 @@ void KeysInFile::read() {
   }
   say_skipped(where_, *keys, log_);
   if (keys_) log_.say("info", where_ + ": the keys of tokens were read again");
+  if (keys->keys.empty()) say_none_left(where_, log_);
   keys_ = std::make_shared<const jwt::KeySet>(std::move(*keys));
 }
 
@@ -79,6 +102,11 @@ bool FetchedKeys::may_fetch(BootTime now, bool unknown_key) const {
   if (failed_ && now < next_try_) return false;
   if (!keys_ || now >= due_) return true;
   return unknown_key && now >= next_unknown_;
+}
+
+void FetchedKeys::refresh() {
+  const std::lock_guard lock(mutex_);
+  due_ = BootTime{};
 }
 
 // Who could do without does not wait for the one that fetches.
@@ -121,13 +149,13 @@ Task<void> FetchedKeys::fetch(Endpoints& endpoints, bool unknown_key) {
   const Turn turn(*this);
   Headers headers{{"Accept", "application/jwk-set+json, application/json"}};
   const Expected<Response, std::string> answer =
-      co_await endpoints.get(endpoint_, std::move(headers), timeout);
+      co_await endpoints.get(endpoint_, std::move(headers), timeout, AnswerEnd::stated);
   if (!answer) {
     took(Unexpected{answer.error()}, clock.now());
   } else if (answer->status != 200) {
     took(Unexpected{"answered " + std::to_string(answer->status)}, clock.now());
   } else {
-    took(jwt::read_jwks(answer->body), clock.now());
+    took(without_secrets(jwt::read_jwks(answer->body)), clock.now());
   }
 }
 
@@ -145,17 +173,19 @@ void FetchedKeys::took(Expected<jwt::KeySet, std::string> keys, BootTime now) {
   }
   if (failed_) log_.say("info", url_ + ": the keys of tokens can be fetched again");
   if (!keys_) say_skipped(url_, *keys, log_);
+  const bool none_left = keys->keys.empty() && (!keys_ || !keys_->keys.empty());
+  if (none_left) say_none_left(url_, log_);
   failed_ = false;
   due_ = now + fresh_for;
   keys_ = std::make_shared<const jwt::KeySet>(std::move(*keys));
 }
 
-std::unique_ptr<TokenKeys> token_keys(const config::Caller& config, Log& log) {
-  if (!config.jwks_file.empty()) return std::make_unique<KeysInFile>(config.jwks_file, log);
-  if (!config.jwks_url.empty()) return std::make_unique<FetchedKeys>(config.jwks_url, log);
+std::shared_ptr<TokenKeys> token_keys(const config::Caller& config, Log& log) {
+  if (!config.jwks_file.empty()) return std::make_shared<KeysInFile>(config.jwks_file, log);
+  if (!config.jwks_url.empty()) return std::make_shared<FetchedKeys>(config.jwks_url, log);
   Expected<jwt::KeySet, std::string> keys = jwt::secret_key(config.secret);
   PAWL_CHECK(keys.has_value());  // load_secrets saw to it
-  return std::make_unique<FixedKeys>(std::move(*keys));
+  return std::make_shared<FixedKeys>(std::move(*keys));
 }
 
 }  // namespace pawl::callers

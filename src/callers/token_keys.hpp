@@ -24,6 +24,8 @@ class TokenKeys {
   virtual Task<void> fetch(Endpoints& endpoints, bool unknown_key);
   // The last attempt to read them failed: there may be others by now.
   [[nodiscard]] virtual bool out_of_date() const { return false; }
+  // To be fetched again when the next token comes; those that are known stay in use until then.
+  virtual void refresh() {}
 };
 
 // A shared secret, for as long as the process runs.
@@ -63,7 +65,7 @@ class KeysInFile final : public TokenKeys {
 
 // jwks_url: fetched when the first token comes, then every `fresh_for`, and at once for a token
 // whose key is not among them, at most every `unknown_key_pause`. While the endpoint cannot be
-// reached the keys that are known stay.
+// reached the keys that are known stay. No shared secrets, which anyone else could fetch too.
 class FetchedKeys final : public TokenKeys {
  public:
   static constexpr Duration fresh_for = std::chrono::minutes(5);
@@ -76,6 +78,7 @@ class FetchedKeys final : public TokenKeys {
   bool want_fetch(BootTime now, bool unknown_key) override;
   Task<void> fetch(Endpoints& endpoints, bool unknown_key) override;
   [[nodiscard]] bool out_of_date() const override;
+  void refresh() override;
 
  private:
   class Turn;  // that of the one that fetches
@@ -94,6 +97,6 @@ class FetchedKeys final : public TokenKeys {
   BootTime next_unknown_{};  // for a key that is not known
 };
 
-std::unique_ptr<TokenKeys> token_keys(const config::Caller& config, Log& log);
+std::shared_ptr<TokenKeys> token_keys(const config::Caller& config, Log& log);
 
 }  // namespace pawl::callers

@@ -45,7 +45,7 @@ jwt::Rules token_rules(const config::Caller& config) {
   return {config.tenant_claim, config.issuer, config.audience, config.leeway};
 }
 
-Tokens::Tokens(jwt::Rules rules, std::unique_ptr<TokenKeys> keys, WallClock now)
+Tokens::Tokens(jwt::Rules rules, std::shared_ptr<TokenKeys> keys, WallClock now)
     : rules_(std::move(rules)), keys_(std::move(keys)), now_(std::move(now)) {}
 
 Expected<jwt::Claims, jwt::Refusal> Tokens::judge(const jwt::Token& token,

@@ -16,7 +16,7 @@ Instant wall_time();
 
 class Tokens final : public CallerRule {
  public:
-  Tokens(jwt::Rules rules, std::unique_ptr<TokenKeys> keys, WallClock now = wall_time);
+  Tokens(jwt::Rules rules, std::shared_ptr<TokenKeys> keys, WallClock now = wall_time);
   std::optional<Identified> identify(const ClientView& client, BootTime now) override;
   Task<Identified> ask(ClientView client, Endpoints& endpoints) override;
   [[nodiscard]] std::vector<std::string> headers() const override { return {"Authorization"}; }
@@ -26,7 +26,7 @@ class Tokens final : public CallerRule {
                                                           const jwt::KeySet& keys) const;
 
   const jwt::Rules rules_;
-  const std::unique_ptr<TokenKeys> keys_;
+  const std::shared_ptr<TokenKeys> keys_;
   const WallClock now_;
 };
 

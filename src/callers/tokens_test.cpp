@@ -47,6 +47,7 @@ TEST_F(FetchedKeysTest, AreFetchedOnceAndKept) {
   serve(first.jwks("1"));
   for (int i = 0; i < 5; ++i) EXPECT_EQ(told_of(first, "1"), "acme");
   EXPECT_THAT(endpoints.asked, ::testing::ElementsAre("https://id.example:443/keys"));
+  EXPECT_EQ(endpoints.may_end, AnswerEnd::stated) << "half a set of keys is none";
 }
 
 TEST_F(FetchedKeysTest, AreFetchedAgainForAKeyThatIsNotKnownAndNotMoreOften) {
@@ -80,7 +81,7 @@ TEST_F(FetchedKeysTest, StayWhileTheEndpointCannotBeReached) {
   for (const std::optional<Response>& trouble :
        {std::optional<Response>(), std::optional(Response{500, {}, both}),
         std::optional(Response{302, {}, both}), std::optional(Response{200, {}, "<html>"}),
-        std::optional(Response{200, {}, R"({"keys":[]})"})}) {
+        std::optional(Response{200, {}, R"({"keys":[{"kty":"EC","crv":"P-384"}]})"})}) {
     endpoints.answer = trouble;
     endpoints.time.advance(FetchedKeys::fresh_for);
     EXPECT_EQ(told_of(first, "1"), "acme");
@@ -92,6 +93,32 @@ TEST_F(FetchedKeysTest, StayWhileTheEndpointCannotBeReached) {
   endpoints.time.advance(FetchedKeys::fresh_for);
   EXPECT_EQ(told_of(second, "2"), "acme");
   EXPECT_THAT(log.lines.back(), HasSubstr("can be fetched again"));
+}
+
+TEST_F(FetchedKeysTest, AnEmptySetWithdrawsAllOfThem) {
+  serve(first.jwks("1"));
+  EXPECT_EQ(told_of(first, "1"), "acme");
+  serve(R"({"keys":[]})");
+  endpoints.time.advance(FetchedKeys::fresh_for);
+  EXPECT_EQ(told_of(first, "1"), unknown);
+  ASSERT_EQ(log.lines.size(), 1U);
+  EXPECT_THAT(log.lines.at(0),
+              HasSubstr("error: https://id.example/keys: the set of keys is empty"));
+  serve(first.jwks("1"));
+  endpoints.time.advance(FetchedKeys::unknown_key_pause);
+  EXPECT_EQ(told_of(first, "1"), "acme");
+}
+
+TEST_F(FetchedKeysTest, ASharedSecretIsNotTakenFromAUrl) {
+  const SigningKey shared = SigningKey::shared(std::string(32, 's'));
+  const std::string signed_here = shared.token("HS256", claims, R"(,"kid":"s")");
+  serve(shared.jwks("s"));
+  EXPECT_EQ(told_of(signed_here), unavailable);
+  EXPECT_THAT(log.lines.back(), HasSubstr("a shared secret is not taken from a URL"));
+  serve("{\"keys\":[" + first.jwk("1") + "," + shared.jwk("s") + "]}");
+  endpoints.time.advance(FetchedKeys::failure_pause);
+  EXPECT_EQ(told_of(signed_here), unknown);
+  EXPECT_EQ(told_of(first, "1"), "acme");
 }
 
 TEST_F(FetchedKeysTest, WithoutAnyNobodyIsServedAndTheEndpointIsNotAskedByEveryRequest) {
@@ -146,6 +173,9 @@ TEST(KeysInFile, AreReadAgainWhenTheFileHasChangedAndStayWhereItCannotBeRead) {
   EXPECT_EQ(id(), "second");
   write(first.jwks("1"));
   EXPECT_EQ(id(), "1");
+  write(R"({"keys":[]})");
+  EXPECT_TRUE(keys.known(now += 1s)->keys.empty()) << "all are withdrawn";
+  EXPECT_THAT(log.lines.back(), HasSubstr("the set of keys is empty: every token is refused"));
   std::filesystem::remove(path);
 }
 

@@ -19,6 +19,7 @@ class TrustedHeader final : public CallerRule {
   [[nodiscard]] std::string_view forbidden_header(std::string_view peer) const override {
     return trusts(peer) ? std::string_view() : std::string_view(header_);
   }
+  [[nodiscard]] std::string_view naming_header() const override { return header_; }
 
  private:
   [[nodiscard]] bool trusts(std::string_view peer) const;

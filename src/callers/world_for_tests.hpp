@@ -35,9 +35,10 @@ class QuietLog final : public Log {
 class ScriptedEndpoints final : public Endpoints {
  public:
   Task<Expected<Response, std::string>> get(config::Endpoint endpoint, Headers headers,
-                                            Duration /*timeout*/) override {
+                                            Duration /*timeout*/, AnswerEnd end) override {
     asked.push_back(config::to_text(endpoint.address) + endpoint.target);
     sent = std::move(headers);
+    may_end = end;
     if (!answer) co_return Unexpected{std::string("connection refused")};
     co_return *answer;
   }
@@ -47,6 +48,7 @@ class ScriptedEndpoints final : public Endpoints {
   std::optional<Response> answer;  // none: it cannot be reached
   std::vector<std::string> asked;
   Headers sent;
+  AnswerEnd may_end = AnswerEnd::stated;
 };
 
 // What the gateway makes of it: asked only where it must be.

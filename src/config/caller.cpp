@@ -20,9 +20,16 @@ struct Row {
   Setting<Caller> setting;
 };
 
+// Credentials go there, or the keys come from there that tokens are verified with: whoever is in
+// between must not read or change them.
 std::string endpoint(std::string_view text) {
   const Expected<Endpoint, std::string> parsed = parse_endpoint(text);
-  return parsed ? std::string() : parsed.error();
+  if (!parsed) return parsed.error();
+  const UpstreamUrl& address = parsed->address;
+  const bool here = address.host == "localhost" || is_loopback(Address{address.host, address.port});
+  return address.tls || here ? std::string()
+                             : "it must be https:// unless it is on this machine: whoever is in "
+                               "between could say who is who";
 }
 
 std::optional<std::vector<std::string>> claims_in(Value value, Diagnostics& findings) {
@@ -179,6 +186,17 @@ void check_complete(const Node& table, From from, Diagnostics& findings) {
   }
 }
 
+// Scopes are kept in the store, a line each (scope_rule.cpp).
+std::string scope_text(std::string_view text) {
+  const bool odd = std::ranges::any_of(
+      text, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7F'; });
+  return odd ? "it must have no control characters in it" : not_empty(text);
+}
+
+// Of nothing: what `printf %s "$KEY"` gives where KEY is not set. Every client has that key.
+constexpr std::string_view sha256_of_nothing =
+    "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
 bool is_sha256(std::string_view text) { return text.size() == 64 && all_hex(text, HexCase::lower); }
 
 // One [[caller.api_key]]. A key pasted in place of its hash must not end up in a log: no echo.
@@ -191,14 +209,18 @@ ApiKey read_api_key(const Node& table, Diagnostics& findings) {
     }
   }
   if (const Node* node = table.find("scope")) {
-    key.scope = text_in({"scope", *node}, not_empty, findings).value_or("");
+    key.scope = text_in({"scope", *node}, scope_text, findings).value_or("");
   }
   if (const Node* node = table.find("sha256")) {
     std::string hash = node->kind == Kind::string ? node->text : std::string();
     std::ranges::transform(hash, hash.begin(), [](char c) {
       return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
     });
-    if (is_sha256(hash)) {
+    if (hash == sha256_of_nothing) {
+      complain_unquoted({"sha256", *node},
+                        "it is the SHA-256 of an empty text, which is no key: was $KEY set?",
+                        findings);
+    } else if (is_sha256(hash)) {
       key.sha256 = hash;
     } else {
       complain_unquoted({"sha256", *node},

@@ -14,6 +14,8 @@ using ::testing::Not;
 
 constexpr const char* hash_a = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
 constexpr const char* hash_b = "60303AE22B998861BCE3B28F33EEC1BE758A213C86C93C076DBE9F558C11C752";
+constexpr const char* hash_of_nothing =
+    "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 std::string key(const std::string& scope, const std::string& hash) {
   return "[[caller.api_key]]\nscope = \"" + scope + "\"\nsha256 = \"" + hash + "\"\n";
@@ -64,14 +66,14 @@ TEST(Caller, ReadsEveryOtherWay) {
   EXPECT_THAT(caller("from = \"jwt\"\nsecret_file = \"/s\"").tenant_claim, ElementsAre("sub"));
   EXPECT_EQ(caller("from = \"mtls\"\nclient_ca_file = \"/ca\"").client_ca_file, "/ca");
   const Caller asked =
-      caller("from = \"subrequest\"\nurl = \"http://auth/who\"\nscope_header = \"X-Org\"");
-  EXPECT_EQ(asked.url, "http://auth/who");
+      caller("from = \"subrequest\"\nurl = \"https://auth/who\"\nscope_header = \"X-Org\"");
+  EXPECT_EQ(asked.url, "https://auth/who");
   EXPECT_EQ(asked.scope_header, "X-Org");
   EXPECT_THAT(asked.request_headers, ElementsAre("Authorization", "Cookie"));
   EXPECT_EQ(asked.timeout, 2s);
   EXPECT_EQ(asked.cache_for, 10s);
   const Caller chosen = caller(
-      "from = \"subrequest\"\nurl = \"http://auth/who\"\nscope_header = \"X-Org\"\n"
+      "from = \"subrequest\"\nurl = \"https://auth/who\"\nscope_header = \"X-Org\"\n"
       "request_headers = [\"X-Session\"]\ntimeout = \"500ms\"\ncache_for = \"0s\"");
   EXPECT_THAT(chosen.request_headers, ElementsAre("X-Session"));
   EXPECT_EQ(chosen.timeout, 500ms);
@@ -96,7 +98,7 @@ TEST(Caller, RefusesWhatDoesNotGoTogether) {
                "f:1:1: [caller] from = \"header\" needs 'trusted'"},
            Row{"from = \"header\"\ntrusted = []", "needs 'header'"},
            Row{"from = \"mtls\"", "needs 'client_ca_file'"},
-           Row{"from = \"subrequest\"\nurl = \"http://a\"", "needs 'scope_header'"},
+           Row{"from = \"subrequest\"\nurl = \"https://a\"", "needs 'scope_header'"},
            Row{"from = \"api-key\"", "needs [[caller.api_key]] or 'keys_file'"},
            Row{"from = \"api-key\"\nkeys_file = \"k\"\n" + key("a", hash_a),
                "takes [[caller.api_key]] or 'keys_file', not both"},
@@ -109,10 +111,10 @@ TEST(Caller, RefusesWhatDoesNotGoTogether) {
                "'jwks_url' is \"id.example\"; it must be a URL without a password"},
            Row{"from = \"jwt\"\nsecret_file = \"b\"\ntenant_claim = \"a b\"",
                "without blanks and '='"},
-           Row{"from = \"subrequest\"\nurl = \"http://a\"\nscope_header = \"X\"\n"
+           Row{"from = \"subrequest\"\nurl = \"https://a\"\nscope_header = \"X\"\n"
                "request_headers = []",
                "it must name the headers that credentials come in"},
-           Row{"from = \"subrequest\"\nurl = \"http://a\"\nscope_header = \"X\"\n"
+           Row{"from = \"subrequest\"\nurl = \"https://a\"\nscope_header = \"X\"\n"
                "request_headers = [\"X Y\"]",
                "it must be a header's name"},
            Row{"from = \"jwt\"\nsecret_file = \"b\"\ntenant_claim = []", "it must name a claim"},
@@ -122,10 +124,18 @@ TEST(Caller, RefusesWhatDoesNotGoTogether) {
                "'header' is \"X Y\"; it must be a header's name"},
            Row{"from = \"header\"\nheader = \"X\"\ntrusted = [\"host\"]",
                "'trusted' is \"host\"; it must be an address or a network"},
-           Row{"from = \"subrequest\"\nurl = \"http://u:p@a\"\nscope_header = \"X\"",
+           Row{"from = \"subrequest\"\nurl = \"https://u:p@a\"\nscope_header = \"X\"",
                "it must be a URL without a password"},
            Row{"from = \"api-key\"\n[[caller.api_key]]\nscope = \"a\"", "needs 'sha256'"},
            Row{"from = \"api-key\"\n" + key("", hash_a), "'scope' is \"\"; it must not be empty"},
+           Row{"from = \"api-key\"\n" + key("a\\nb", hash_a),
+               "it must have no control characters in it"},
+           Row{"from = \"api-key\"\n" + key("a", hash_of_nothing),
+               "it is the SHA-256 of an empty text, which is no key"},
+           Row{"from = \"jwt\"\njwks_url = \"http://id.example/keys\"",
+               "it must be https:// unless it is on this machine"},
+           Row{"from = \"subrequest\"\nurl = \"http://10.0.0.7/who\"\nscope_header = \"X\"",
+               "it must be https:// unless it is on this machine"},
            Row{"from = \"api-key\"\napi_key = 5", "write [[caller.api_key]], with two brackets"},
            Row{"from = \"api-key\"\napi_key = [5]", "must be a table with 'scope' and 'sha256'"},
            Row{"from = \"api-key\"\n" + key("a", hash_a) + key("b", hash_a),

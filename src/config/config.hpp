@@ -24,7 +24,7 @@
 
 namespace pawl::config {
 
-enum class ForwardKey { same, derived };
+using pawl::ForwardKey;
 enum class KeyScope { caller, caller_route };
 enum class CallerFrom { single, api_key, jwt, header, mtls, subrequest };
 enum class CertificateName { subject, uri, dns, email };
@@ -266,11 +266,6 @@ struct Config {
 
 namespace pawl {
 
-template <>
-struct Names<config::ForwardKey> {
-  static constexpr NameTable<config::ForwardKey, 2> table{
-      {{config::ForwardKey::same, "same"}, {config::ForwardKey::derived, "derived"}}};
-};
 template <>
 struct Names<config::KeyScope> {
   static constexpr NameTable<config::KeyScope, 2> table{

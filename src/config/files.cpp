@@ -189,9 +189,11 @@ namespace {
 void load_caller(Caller& caller, Troubles& troubles) {
   if (!caller.jwks_file.empty()) {
     const Expected<jwt::KeySet, std::string> keys = read_jwks_file(caller.jwks_file);
-    if (!keys) {
+    // An empty set withdraws all keys of a node that runs; none begins with one.
+    if (!keys || keys->keys.empty()) {
       const std::string path = secret_path(caller.jwks_file);
-      troubles.push_back(trouble_in(path.empty() ? caller.jwks_file : path, keys.error(),
+      const std::string why = keys ? "has no key that can be used" : keys.error();
+      troubles.push_back(trouble_in(path.empty() ? caller.jwks_file : path, why,
                                     {"caller.jwks_file", "[caller] jwks_file"}));
     }
   }

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <map>
 
+#include "src/config/lines.hpp"
 #include "src/core/encoding.hpp"
 #include "src/core/scope.hpp"
 #include "src/core/sha256.hpp"
@@ -24,19 +25,16 @@ constexpr std::string_view fallback = "default";
 // Nodes do not all start at the same time, nor is a key's life over to the second.
 constexpr std::int64_t margin_seconds = 24 * 60 * 60;
 
-template <class Visit>
-void each_line(std::string_view text, Visit visit) {
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    visit(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+// Where a fact's value begins. The name of an API key's fact has no '=', and its scope may; of all
+// other facts it is the name that may have one.
+std::size_t equals_in(std::string_view fact) {
+  return fact.starts_with(api_key_opening) ? fact.find('=') : fact.rfind('=');
 }
 
 Facts facts_of(std::string_view text) {
   Facts facts;
   each_line(text, [&](std::string_view line) {
-    const std::size_t equals = line.rfind('=');
+    const std::size_t equals = equals_in(line);
     if (equals == std::string_view::npos) return;
     facts.emplace(line.substr(0, equals), line.substr(equals + 1));
   });
@@ -119,13 +117,13 @@ History history_of(std::string_view text, std::int64_t now) {
   History history;
   each_line(text, [&](std::string_view line) {
     const std::size_t blank = line.find(' ');
-    const std::size_t equals = line.rfind('=');
-    if (blank == std::string_view::npos || equals == std::string_view::npos || equals < blank)
-      return;
+    if (blank == std::string_view::npos) return;
+    const std::string_view fact = line.substr(blank + 1);
+    const std::size_t equals = equals_in(fact);
+    if (equals == std::string_view::npos) return;
     const std::int64_t until = number_in(line.substr(0, blank));
     if (until <= now) return;
-    history.emplace(line.substr(blank + 1, equals - blank - 1),
-                    Past{until, std::string(line.substr(equals + 1))});
+    history.emplace(fact.substr(0, equals), Past{until, std::string(fact.substr(equals + 1))});
   });
   return history;
 }

@@ -117,6 +117,28 @@ TEST(ScopeRule, AnApiKeyMayGoButNotBecomeAnotherCallers) {
       << "the digest of a key is not for everybody who reads the store";
 }
 
+// "org=acme" and "org=globex" are two tenants. The rule is as earlier versions wrote it, too.
+TEST(ScopeRule, AnApiKeysScopeMayHaveAnEqualsSignInIt) {
+  Config before;
+  before.caller.from = CallerFrom::api_key;
+  before.caller.api_keys = {{"org=acme", std::string(64, 'a')}};
+  Config after = before;
+  after.caller.api_keys.front().scope = "org=globex";
+  const std::string stored = scope_rule(before);
+  EXPECT_NE(stored.find("=org=acme\n"), std::string::npos);
+  EXPECT_EQ(contradiction(stored, stored), std::nullopt);
+  const auto why = contradiction(stored, scope_rule(after));
+  ASSERT_TRUE(why);
+  EXPECT_NE(why->find("was org=acme and is now org=globex"), std::string::npos) << *why;
+  // Nor by way of a time without that key.
+  Config none = before;
+  none.caller.api_keys.clear();
+  const std::string without = scope_rule(none);
+  const std::string history = history_after("", stored, without, now);
+  EXPECT_TRUE(old_contradiction(history, without, scope_rule(after), now + day));
+  EXPECT_EQ(old_contradiction(history, without, stored, now + day), std::nullopt) << "going back";
+}
+
 TEST(ScopeRule, ARuleThatIsNotInForceAnyMoreHoldsWhileItsKeysMayLive) {
   const std::string bound = scope_rule(with_route("payments", KeyScope::caller_route));
   Config off = with_route("payments", KeyScope::caller_route);

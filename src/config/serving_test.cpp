@@ -109,7 +109,7 @@ TEST_F(Serving, EveryOtherWayToKnowACallerIsBuilt) {
   for (const char* lines :
        {"from = \"single\"", "from = \"jwt\"\njwks_url = \"https://id.example/keys\"",
         "from = \"header\"\nheader = \"X-T\"\ntrusted = [\"10.0.0.0/8\"]",
-        "from = \"subrequest\"\nurl = \"http://a\"\nscope_header = \"X-S\""}) {
+        "from = \"subrequest\"\nurl = \"https://a\"\nscope_header = \"X-S\""}) {
     EXPECT_EQ(why_not(upstream + "[caller]\n" + lines), "") << lines;
   }
   EXPECT_EQ(why_not(upstream + "[policy]\nmax_request_age = \"1m\"\n"

@@ -219,7 +219,7 @@ TEST(Show, EveryWayToKnowACallerSurvivesTheRoundTrip) {
         std::string("from = \"jwt\"\njwks_url = \"https://id/keys\"\ntenant_claim = [\"org\", "
                     "\"sub\"]\nleeway = \"0s\"\n"),
         std::string("from = \"mtls\"\nclient_ca_file = \"/ca\"\ncertificate_name = \"uri\"\n"),
-        std::string("from = \"subrequest\"\nurl = \"http://a/b\"\nscope_header = \"X-Org\"\n"
+        std::string("from = \"subrequest\"\nurl = \"https://a/b\"\nscope_header = \"X-Org\"\n"
                     "request_headers = [\"X-Session\"]\ntimeout = \"1s\"\ncache_for = \"0s\"\n")}) {
     const std::string text = shown(good("[caller]\n" + caller));
     EXPECT_THAT(text, HasSubstr("\n[caller]\n" + caller + "\n[limits]"));

@@ -126,8 +126,4 @@ void check_asked_keys(const Node& document, const Config& config, Diagnostics& f
   }
 }
 
-bool asks_by_derived_key(const Source& source) {
-  return mentions(source, "derived_key") && !mentions(source, "key");
-}
-
 }  // namespace pawl::config

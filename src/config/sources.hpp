@@ -24,9 +24,6 @@ void check_sources(const Node& document, const Config& config, Diagnostics& find
 // with "absent".
 void check_asked_keys(const Node& document, const Config& config, Diagnostics& findings);
 
-// By the derived key alone.
-bool asks_by_derived_key(const Source& source);
-
 // Whether it may tell about records of this scope, as far as its own settings go.
 bool speaks_for(const Source& source, std::string_view scope);
 

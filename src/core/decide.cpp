@@ -65,6 +65,8 @@ Record taken_over(const Record& record, const Request& request, const Policy& po
   next.policy = policy;
   next.policy.fingerprint = record.policy.fingerprint;  // the rules that made the stored hash
   next.policy.credentials = is_let_go(record) ? request.credentials : record.policy.credentials;
+  // An earlier attempt may have been carried out under that one: its provider knows no other.
+  if (record.policy.sent_key) next.policy.sent_key = record.policy.sent_key;
   // Half done under the rule that it is resumed: under another one it would be begun again.
   const bool resumes = record.policy.on_lease_expiry == OnLeaseExpiry::resume;
   if (resumes && !record.recovery_point.empty()) {

@@ -372,6 +372,24 @@ TEST(Decide, TakingOverNeverShortensTheRetention) {
   EXPECT_EQ(verdict.next.value().expires_at, failed.expires_at);
 }
 
+// A provider that honours keys has seen the first one: under another it would charge again.
+TEST(Decide, TakingOverKeepsTheKeyThatTheProviderWasSent) {
+  Record lapsed = testing::an_in_progress_record();
+  lapsed.policy.on_lease_expiry = OnLeaseExpiry::retry;
+  lapsed.policy.sent_key = ForwardKey::same;
+  lapsed.policy.source = "by-key";
+  Policy today;
+  today.sent_key = ForwardKey::derived;
+  today.source = "by-derived by derived key";
+  const Attempt attempt{.owner = Owner{"us"}, .now = some_time() + 1h};
+  const Record next = decide(lapsed, a_request(), today, attempt).next.value();
+  EXPECT_EQ(next.policy.sent_key, ForwardKey::same);
+  EXPECT_EQ(next.policy.source, today.source) << "who is asked about the new attempt";
+  lapsed.policy.sent_key.reset();
+  EXPECT_EQ(decide(lapsed, a_request(), today, attempt).next->policy.sent_key, ForwardKey::derived)
+      << "a record of an earlier version does not say";
+}
+
 TEST(Decide, TakingOverKeepsTheStoredRequestUnlessTheRetryBringsOne) {
   Record failed = testing::an_in_progress_record();
   failed.state = FailedRetryable{};

@@ -130,6 +130,11 @@ Trouble read_member(std::string_view name, const json::Value& value, StoredPolic
     policy.credentials = value.text;
     return std::nullopt;
   }
+  if (name == "sent_key") return read_choice(value, policy.sent_key.emplace());
+  if (name == "source" && value.kind == json::Kind::string) {
+    policy.source = value.text;
+    return std::nullopt;
+  }
   if (name == "transactional" && value.kind == json::Kind::boolean) {
     policy.transactional = value.boolean;
     return std::nullopt;
@@ -160,6 +165,8 @@ std::string encode(const StoredPolicy& policy) {
     writer.number("max_attempts", policy.max_attempts);
   }
   if (!policy.credentials.empty()) writer.text("credentials", policy.credentials);
+  if (policy.sent_key) writer.text("sent_key", to_text(*policy.sent_key));
+  if (!policy.source.empty()) writer.text("source", policy.source);
   writer.pointers("include", policy.fingerprint.include);
   writer.pointers("exclude", policy.fingerprint.exclude);
   return std::move(writer).finish();

@@ -74,6 +74,7 @@ TEST(Policy, EveryChoiceHasAWordThatReadsBack) {
   check(RetentionFrom{});
   check(WhenExpired{});
   check(Mode{});
+  check(ForwardKey{});
   check(KeySyntax{});
 }
 
@@ -105,6 +106,17 @@ TEST(StoredPolicy, EveryCombinationSurvivesTheRoundTrip) {
     ASSERT_TRUE(decoded) << encode(policy) << ": " << decoded.error();
     ASSERT_EQ(*decoded, policy) << encode(policy);
   }
+}
+
+TEST(StoredPolicy, WhatAProviderWasSentAndWhoCanSayStayWithTheAttempt) {
+  StoredPolicy policy;
+  policy.sent_key = ForwardKey::derived;
+  policy.source = "bank by derived key";
+  EXPECT_EQ(decode_policy(encode(policy)).value(), policy);
+  policy.sent_key = ForwardKey::same;
+  EXPECT_EQ(decode_policy(encode(policy)).value(), policy) << "which is not the same as not known";
+  EXPECT_FALSE(decode_policy(R"({"v":1,"sent_key":"other"})"));
+  EXPECT_FALSE(decode_policy(R"({"v":1,"source":1})"));
 }
 
 // These two texts are in databases. If this test fails, the meaning of stored records has changed.

@@ -282,6 +282,7 @@ Task<void> Gateway::pass(ClientContext& context, http::PassWatch* watch) {
   const std::string sender = sender_of(context);
   options.sender = sender;
   options.forbidden = context.served->callers->forbidden_header(context.request.peer);
+  options.only_as_spelled = context.served->callers->naming_header();
   http::Passed passed = co_await http::pass_through(context.request, others_, options);
   context.line.status = passed.status;
   context.trace.evidence = to_text(passed.evidence);

@@ -18,15 +18,19 @@
 #include "src/boundary/key_api.hpp"
 #include "src/callers/http_endpoints.hpp"
 #include "src/engine/engine.hpp"
+#include "src/gateway/earlier_ages.hpp"
 #include "src/gateway/request_log.hpp"
 #include "src/gateway/served_config.hpp"
 #include "src/ports/reconciliation_store.hpp"
+#include "src/ports/task_group.hpp"
 
 namespace pawl::observe {
 class Recorder;
 }
 
 namespace pawl::gateway {
+
+class Observation;
 
 // What the threads of one process share.
 struct NodeServices : BoundaryState {
@@ -41,6 +45,7 @@ struct NodeServices : BoundaryState {
         pseudonym(std::move(name)) {}
 
   ConfigInForce in_force;
+  EarlierAgesInForce earlier_ages;
   GatewayMetrics& metrics;
   RequestLog& log;
   const std::string pseudonym;             // in Via: tells our own requests when they come back
@@ -91,6 +96,10 @@ class Gateway final : public http::Handler {
   std::optional<ProblemDetails> check_message(const ClientContext& context, bool disputed) const;
   Task<void> pass(ClientContext& context, http::PassWatch* watch = nullptr);
   Task<void> observe(ClientContext& context);
+  struct NamedLater;
+  Task<void> name_observed(std::shared_ptr<NamedLater> later);
+  void name_now_or_later(ClientContext& context, std::shared_ptr<Observation> observation,
+                         bool is_known);
   Task<void> guard(ClientContext& context);
   Task<void> answer_own(ClientContext& context);
   Task<Response> key_state(ClientContext& context, std::string_view escaped_key);
@@ -132,6 +141,7 @@ class Gateway final : public http::Handler {
   Boundary boundary_;
   KeyApi key_api_;
   callers::HttpEndpoints endpoints_;
+  std::optional<TaskGroup> naming_;  // of requests that were only watched; made by the first
 };
 
 }  // namespace pawl::gateway

@@ -60,13 +60,14 @@ class Forwarded final : public http::RequestWriter {
         default_host_(upstream.authority()) {}
 
   std::string head(const Record& attempt) override {
-    const Headers extra = attempt_headers(attempt, policy_.forward_key);
+    const ForwardKey sent_key = sent_key_of(attempt, policy_.forward_key);
+    const Headers extra = attempt_headers(attempt, sent_key);
     http::ForwardOptions options;
     options.pseudonym = pseudonym_;
     options.client = request_.hop;
     options.default_host = default_host_;
     options.scheme = request_.scheme();
-    options.names_key = policy_.forward_key == config::ForwardKey::same;
+    options.names_key = sent_key == ForwardKey::same;
     options.extra = &extra;
     std::string out;
     out.reserve(1024);
@@ -140,7 +141,8 @@ std::string Gateway::sender_of(const ClientContext& context) const {
     append_values(sent, fields, name);
   }
   const auto& certificate = context.request.certificate;
-  if (certificate) sent.append("certificate ").append(certificate->subject);
+  // Not its subject: two tenants' may be the same, or both empty.
+  if (certificate) sent.append("certificate ").append(certificate->sha256);
   if (sent.empty()) sent = context.request.client;
   return hex(sha256(sent));
 }
@@ -174,7 +176,11 @@ void Gateway::check_age(ClientContext& context, const callers::KnownCaller& call
   const Instant now = time.known() ? time.at_latest(clock_.now()) : callers::wall_time();
   if (!made) {
     context.stale = "The request does not say in " + where + " when it was made.";
-  } else if (now - *made > *policy.max_request_age) {
+    return;
+  }
+  const Duration allowed = config::age_allowed(*shared_.earlier_ages.now(), context.route.name,
+                                               *made, *policy.max_request_age);
+  if (now - *made > allowed) {
     context.stale = "The request was made longer ago, by its " + where + ", than is accepted here.";
   } else if (*made - now > *policy.max_request_age) {
     context.stale = "The request is dated ahead, by its " + where + ", of what is accepted here.";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/config/attempt_terms.hpp"
 #include "src/config/sources.hpp"
 #include "src/core/scope.hpp"
 #include "src/gateway/question.hpp"
@@ -86,9 +87,8 @@ std::shared_ptr<HttpSources::Reading> HttpSources::read(SharedConfig served) con
   for (const config::Source& source : reading->made_of->config.sources) {
     workers::SourceSettings settings;
     settings.name = source.name;
-    // A provider that was sent the other key has never seen this one. No name has a blank in it.
-    settings.name_in_case =
-        source.name + (config::asks_by_derived_key(source) ? " by derived key" : "");
+    settings.name_in_case = config::asked_as(source);
+    settings.asked_by = config::asked_by(source);
     settings.timeout = source.timeout;
     settings.patience = source.patience;
     if (!source.url.empty()) settings.source = &reading->sources.emplace_back(source, deadlines_);

@@ -122,6 +122,9 @@ Expected<Done, std::string> Node::open() {
   const auto told = run_here(restoration_to_obey(*store_.upkeep));
   if (!told) return Unexpected{"store: " + told.error()};
   if (*told) obey(*told);
+  const Expected<config::EarlierAges, std::string> earlier = agree_on_request_ages(config_);
+  if (!earlier) return Unexpected{earlier.error()};
+  shared_.earlier_ages.replace(*earlier);
   // What is answered from memory must be of an epoch that is known.
   static_cast<void>(run_here(first.store.time()));
   const Expected<Certificates, std::string> certificates = read_certificates(config_);

@@ -46,6 +46,8 @@ class Node {
   // On the thread of `serve`: what is in force when it returns, or why that is the old one still.
   Expected<Done, std::string> reload();
   Expected<Done, std::string> try_to_reload();
+  // Before requests are taken by it.
+  Expected<config::EarlierAges, std::string> agree_on_request_ages(const config::Config& config);
   // What both listeners prove themselves with; null where one speaks plain HTTP.
   struct Certificates {
     std::shared_ptr<http::ServerTls> listener;

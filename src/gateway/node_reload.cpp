@@ -10,6 +10,7 @@
 #include "src/gateway/config_facts.hpp"
 #include "src/gateway/node.hpp"
 #include "src/node/run_here.hpp"
+#include "src/operator/age_agreement.hpp"
 #include "src/operator/scope_agreement.hpp"
 
 namespace pawl::gateway {
@@ -59,6 +60,12 @@ void Node::show_certificates(const Certificates& certificates) {
                     [this, tls = certificates.admin] { admin_sessions_->set_tls(tls); });
 }
 
+Expected<config::EarlierAges, std::string> Node::agree_on_request_ages(
+    const config::Config& config) {
+  if (role_ != Role::serve || !config::needs_store(config)) return config::EarlierAges{};
+  return run_here(agree_on_ages(config, *store_.store, *store_.upkeep));
+}
+
 Expected<Done, std::string> Node::reload() {
   Expected<Done, std::string> reloaded = try_to_reload();
   {
@@ -99,6 +106,8 @@ Expected<Done, std::string> Node::try_to_reload() {
         run_here(agree_on_reload(next, *store_.store, *store_.upkeep));
     if (!agreed) return agreed;
   }
+  const Expected<config::EarlierAges, std::string> earlier = agree_on_request_ages(next);
+  if (!earlier) return Unexpected{earlier.error()};
   for (const config::Diagnostic& warning : read->warnings) {
     log_.say("warning", to_text(warning));
   }
@@ -106,6 +115,7 @@ Expected<Done, std::string> Node::try_to_reload() {
   for (const config::Route& route : next.routes) {
     log_.say("debug", "in force from now on", {{"route", route.name}});
   }
+  shared_.earlier_ages.replace(*earlier);
   put_in_force(std::move(next));
   show_certificates(*certificates);
   log_.say("info", "the configuration was reloaded", {{"routes", routes}});
@@ -128,7 +138,9 @@ void Node::put_in_force(config::Config next) {
     thread->set_limits(next.limits);
     thread->set_trusted_proxies(next.trusted_proxies);
   }
-  shared_.in_force.replace(std::make_shared<const ServedConfig>(std::move(next), log_));
+  const SharedConfig before = shared_.in_force.now();
+  shared_.in_force.replace(
+      std::make_shared<const ServedConfig>(std::move(next), log_, before.get()));
   if (outbound_changes) replace_outbound();
 }
 

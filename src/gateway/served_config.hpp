@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "src/callers/callers.hpp"
+#include "src/config/attempt_terms.hpp"
 #include "src/config/config.hpp"
 #include "src/config/route_table.hpp"
 
@@ -14,11 +15,13 @@ namespace pawl::gateway {
 
 // One reading of the configuration, and what is made of it. Never changed.
 struct ServedConfig {
-  ServedConfig(config::Config read, Log& log)
-      : config(std::move(read)),
+  // `before`: the one whose place it takes.
+  ServedConfig(config::Config read, Log& log, const ServedConfig* before = nullptr)
+      : config(config::with_attempt_terms(std::move(read))),
         routes(config),
         key_api(config::key_api_route(config)),
-        callers(std::make_shared<callers::Callers>(config.caller, log)) {}
+        callers(std::make_shared<callers::Callers>(
+            config.caller, log, before == nullptr ? nullptr : before->callers.get())) {}
   ServedConfig(const ServedConfig&) = delete;
   ServedConfig& operator=(const ServedConfig&) = delete;
 

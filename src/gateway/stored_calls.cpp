@@ -35,12 +35,13 @@ class Stored final : public http::RequestWriter {
       parts.fields.push_back({header.name, header.value});
     }
     parts.host = http::find(parts.fields, "Host").value_or(default_host_);
-    const Headers extra = attempt_headers(attempt, forward_key_);
+    const ForwardKey sent_key = sent_key_of(attempt, forward_key_);
+    const Headers extra = attempt_headers(attempt, sent_key);
     http::ForwardOptions options;
     options.pseudonym = pseudonym_;
     options.client = "unknown";  // long gone
     options.default_host = default_host_;
-    options.names_key = forward_key_ == config::ForwardKey::same;
+    options.names_key = sent_key == ForwardKey::same;
     options.extra = &extra;
     std::string out;
     http::append_request(out, parts, options);

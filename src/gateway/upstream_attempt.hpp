@@ -14,9 +14,14 @@ namespace pawl::gateway {
 
 using reconcile::derived_key;
 
-inline Headers attempt_headers(const Record& attempt, config::ForwardKey forward_key) {
+// Stored with the record. One of an earlier version is sent as its route says today.
+inline ForwardKey sent_key_of(const Record& attempt, ForwardKey of_route) {
+  return attempt.policy.sent_key.value_or(of_route);
+}
+
+inline Headers attempt_headers(const Record& attempt, ForwardKey sent_key) {
   Headers headers{{"Pawl-Request-Id", request_id(attempt)}};
-  if (forward_key == config::ForwardKey::derived) {
+  if (sent_key == ForwardKey::derived) {
     headers.push_back({"Idempotency-Key", derived_key(attempt.scope, attempt.key)});
   }
   if (attempt.policy.transactional) {  // what pawl.complete is called with, word for word

@@ -136,7 +136,8 @@ Expected<KeySet, std::string> read_jwks(std::string_view text) {
                             key.error());
     }
   }
-  if (!set.keys.empty()) return set;
+  // One without keys revokes all of them; one whose keys are none that are used here is a mistake.
+  if (!set.keys.empty() || keys->items.empty()) return set;
   std::string why = "has no key that can be used";
   for (const std::string& skipped : set.skipped) why += "; " + skipped;
   return Unexpected{std::move(why)};

@@ -43,7 +43,8 @@ struct KeySet {
   std::vector<std::string> skipped;
 };
 
-// A JWK Set with at least one key that can be used, or what is wrong with it. Never a secret.
+// A JWK Set that is empty or has at least one key that can be used, or what is wrong with it. Never
+// a secret.
 Expected<KeySet, std::string> read_jwks(std::string_view text);
 
 // One key for HS256, or why not.

@@ -17,6 +17,16 @@ constexpr Duration reap_every = 1h;
 constexpr Duration beyond_timeout = 10s;  // for what comes before and after the question itself
 constexpr Duration kept_for = std::chrono::days(90);
 
+// Whose "never seen" would count: the source that the route named when the attempt was made, asked
+// by the key that its provider was sent, whatever the configuration says by now.
+std::string source_of_attempt(const Record& record, const SourceSettings& today) {
+  const StoredPolicy& then = record.policy;
+  if (!then.source.empty()) return then.source;
+  const bool by_another_key = then.sent_key && today.asked_by && *then.sent_key != *today.asked_by;
+  if (by_another_key) return today.name + " by " + std::string(to_text(*then.sent_key)) + " key";
+  return today.name_in_case;
+}
+
 }  // namespace
 
 Reconciler::Reconciler(ReconcilerPorts ports, boost::asio::any_io_executor executor,
@@ -136,7 +146,7 @@ Task<void> Reconciler::work_on(Record record) {
   claim.resource =
       record.resource_id.empty() ? "" : reconcile::resource_subject(record.resource_id);
   claim.began_at = reconcile::attempt_of(record).began_at.value_or(Instant{});
-  claim.source = inquiry.source == nullptr ? std::string() : inquiry.source->name_in_case;
+  if (inquiry.source != nullptr) claim.source = source_of_attempt(record, *inquiry.source);
   claim.now = inquiry.asked_at;
   const Duration timeout = inquiry.source == nullptr ? Duration{0} : inquiry.source->timeout;
   claim.until = claim.now + timeout + beyond_timeout;

@@ -233,6 +233,49 @@ TEST_F(ReconcilerTest, WhatAnotherSourceDoesNotHaveProvesNothing) {
   EXPECT_THAT(last_note(), HasSubstr("the route named \"bank\" when the outcome became unknown"));
 }
 
+// The configuration changed before anything was asked: the provider was sent the client's key.
+TEST_F(ReconcilerTest, WhatTheSourceOfALaterConfigurationDoesNotHaveProvesNothing) {
+  Record record = put_unknown();
+  record.policy.sent_key = ForwardKey::same;
+  record.policy.source = "by-key";
+  store.put_back({record});
+  Node node(*this, store, cases);
+  source.says(SourceNeverSeen{}, "answered 404");
+  pass_window();
+  poll(node);
+  EXPECT_EQ(the_case().source, "by-key");
+  EXPECT_EQ(the_case().state, CaseState::dead);
+  EXPECT_EQ(status(), Status::unknown);
+  EXPECT_THAT(last_note(), HasSubstr("the route named \"by-key\" when the outcome became unknown"));
+}
+
+TEST_F(ReconcilerTest, ASourceThatCameLaterIsBelievedOnlyByTheKeyThatWasSent) {
+  Record record = put_unknown();
+  record.policy.sent_key = ForwardKey::same;
+  store.put_back({record});
+  sources.bank.asked_by = ForwardKey::derived;
+  sources.bank.name_in_case = "bank by derived key";
+  source.says(SourceNeverSeen{}, "answered 404");
+  Node node(*this, store, cases);
+  pass_window();
+  poll_often(node, 3);
+  EXPECT_EQ(status(), Status::unknown);
+  EXPECT_EQ(the_case().state, CaseState::dead);
+}
+
+TEST_F(ReconcilerTest, TheSourceOfTheAttemptIsBelieved) {
+  Record record = put_unknown();
+  record.policy.sent_key = ForwardKey::same;
+  record.policy.source = "bank";
+  store.put_back({record});
+  sources.bank.asked_by = ForwardKey::same;
+  source.says(SourceNeverSeen{}, "answered 404");
+  Node node(*this, store, cases);
+  pass_window();
+  poll_often(node, 5);
+  EXPECT_EQ(status(), Status::failed_retryable);
+}
+
 TEST_F(ReconcilerTest, ADeclineOfAnotherSourceIsNoAnswer) {
   put_unknown();
   Node node(*this, store, cases);

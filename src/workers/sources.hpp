@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "pawl/types/outcome.hpp"
+#include "pawl/types/policy.hpp"
 #include "src/ports/source.hpp"
 #include "src/reconcile/schedule.hpp"
 
@@ -15,7 +17,8 @@ struct SourceSettings {
   std::string name_in_case;  // with the key it is asked by: "bank", "bank by derived key"
   Duration timeout = std::chrono::seconds(10);
   reconcile::Patience patience;
-  Source* source = nullptr;  // none: it is not asked, its webhook tells
+  std::optional<ForwardKey> asked_by = {};  // none: by neither, or by both
+  Source* source = nullptr;                 // none: it is not asked, its webhook tells
 };
 
 // Kept by whatever asks it: a directory may have others by the time it answers.

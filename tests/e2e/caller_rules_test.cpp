@@ -144,6 +144,26 @@ TEST_F(OldRequests, AreNotExecutedButAReplayIsServed) {
   EXPECT_EQ(upstream.effects(payment.key), 1U);
 }
 
+// Its key may have been made, and have expired, while keys lived for ten minutes.
+TEST_F(OldRequests, OfATimeWhenLessWasAllowedAreHeldToThat) {
+  const auto settings = [](const std::string& lines) {
+    return Settings{.policy = lines + "request_time = \"header:X-Sent-At\"\n",
+                    .top = "",
+                    .rest = "[caller]\nfrom = \"single\"\n"};
+  };
+  const Settings longer = settings("max_request_age = \"24h\"\n");
+  const Post captured = payment_with({{"X-Sent-At", std::to_string(now() - 3600)}});
+  ServeProcess& gateway = start(settings("max_request_age = \"5m\"\nretention = \"10m\"\n"));
+  expect_refused(post(gateway.port(), captured), 400, "stale-request", "before");
+  gateway.rewrite_config(config_of(longer));
+  gateway.ask_to_reload();
+  ASSERT_TRUE(gateway.wait_for_text("the configuration was reloaded"));
+  expect_refused(post(gateway.port(), captured), 400, "stale-request", "after a reload");
+  expect_refused(post(start(longer).port(), captured), 400, "stale-request", "after a start");
+  const Post fresh = payment_with({{"X-Sent-At", std::to_string(now())}}, "a-fresh-key-0123456789");
+  EXPECT_EQ(post(gateway.port(), fresh).status, 201);
+}
+
 TEST_F(OldRequests, ByTheTokensOwnTime) {
   const SigningKey key = SigningKey::shared(std::string(32, 's'));
   const std::string file = write("secret", std::string(32, 's'));

@@ -203,6 +203,29 @@ TEST_P(Observe, AnUnreachableUpstreamIsToldAndNotJudged) {
   EXPECT_EQ(reported("/with_sync/not_judged"), 1);
 }
 
+TEST_P(Observe, AnAuthEndpointThatHangsHoldsNobodyUp) {
+  UpstreamServer auth;
+  const auto gate = std::make_shared<Gate>();
+  auth.behave(Behaviour::answer(200, "", {{"X-Org", "acme"}}).after(gate));
+  ServeProcess& gateway = start({.policy = "mode = \"observe\"",
+                                 .top = "threads = 1",
+                                 .rest = "[caller]\nfrom = \"subrequest\"\nurl = \"" + auth.url() +
+                                         "/who\"\nscope_header = \"X-Org\"\ntimeout = \"1m\"\n"});
+  Post request = payment;
+  request.headers.emplace_back("Authorization", "Bearer ann");
+  RawClient client(gateway.port());
+  for (int i = 0; i < 2; ++i) {  // also the next on the same connection
+    client.send(to_bytes(request));
+    EXPECT_EQ(client.read_answer().status, 201);
+  }
+  auth.wait_for(1);
+  EXPECT_EQ(seen(gateway, "created"), 0) << "whose they are is not known yet";
+  gate->release();
+  EXPECT_TRUE(sees(gateway, "created", 1));
+  EXPECT_TRUE(sees(gateway, "replay", 1)) << "recorded when that was known";
+  EXPECT_EQ(auth.count(), 1U) << "asked once about both";
+}
+
 TEST_P(Observe, AmbiguousMessagesAreStillRefused) {
   ServeProcess& gateway = start(observing);
   RawClient client(gateway.port());

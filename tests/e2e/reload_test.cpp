@@ -75,6 +75,38 @@ TEST_P(Reload, ARequestKeepsTheRulesThatItCameUnder) {
   EXPECT_EQ(status_of(gateway, next.key), "unknown");
 }
 
+// The provider charged under the client's key. It has never seen the derived one, and says so.
+TEST_P(Reload, APaymentThatIsUnderWayIsNotTakenForAbsentByTheSourceOfAnotherConfiguration) {
+  UpstreamServer bank([&](const ReceivedRequest& question) {
+    const bool knows = question.target.find(payment.key) != std::string::npos;
+    return knows ? Behaviour::answer(200) : Behaviour::answer(404);
+  });
+  const auto source = [&](const std::string& name, const std::string& key) {
+    return "[[source]]\nname = \"" + name + "\"\nurl = \"" + bank.url() + "/charges?by=" + key +
+           "\"\nvisibility_window = \"0s\"\nbackoff = \"50ms\"\nbackoff_max = \"100ms\"\n"
+           "[[source.rule]]\nstatus = 200\nthen = \"completed\"\n"
+           "[[source.rule]]\nstatus = 404\nthen = \"absent\"\n";
+  };
+  const std::string sources = source("by-key", "{key}") + source("by-derived", "{derived_key}");
+  const std::string quick = "lease = \"1s\"\nupstream_timeout = \"1s\"\n";
+  ServeProcess& gateway = start({quick + "reconcile = \"by-key\"\n", "", sources});
+  const auto gate = std::make_shared<Gate>();
+  upstream.behave(Behaviour::hang_up().after(gate));
+  RawClient client(gateway.port());
+  client.send(to_bytes(payment));
+  upstream.wait_for(1);
+  reload(gateway, {quick + "forward_key = \"derived\"\nreconcile = \"by-derived\"\n", "", sources},
+         reloaded);
+  gate->release();
+  client.read_answer();
+  ASSERT_TRUE(gateway.wait_for_text("is a dead letter")) << gateway.err();
+  EXPECT_THAT(gateway.err(), HasSubstr("the route named \"by-key\""));
+  EXPECT_GT(bank.count(), 0U);
+  upstream.behave(Behaviour::answer(201));
+  EXPECT_EQ(problem_of(post(gateway.port(), payment)), "outcome-unknown");
+  EXPECT_EQ(upstream.requests().size(), 1U) << "an operator decides";
+}
+
 TEST_P(Reload, ABadFileChangesNothingAndIsToldOf) {
   const std::string token = folder() / "token";
   std::ofstream(token) << "0123456789abcdef0123456789abcdef";

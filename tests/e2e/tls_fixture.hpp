@@ -37,10 +37,11 @@ class TlsTest : public OnSqlite {
   }
 
   void make_certificate(const std::string& name, const std::string& authority,
-                        const std::string& extension, const std::string& days = "2") const {
+                        const std::string& extension, const std::string& days = "2",
+                        const std::string& subject = {}) const {
     openssl({"req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj",
-             "/O=Acme Ltd/CN=" + name, "-keyout", file(name + ".key"), "-out",
-             file(name + ".csr")});
+             subject.empty() ? "/O=Acme Ltd/CN=" + name : subject, "-keyout", file(name + ".key"),
+             "-out", file(name + ".csr")});
     std::ofstream(file(name + ".ext")) << extension << '\n';
     openssl({"x509", "-req", "-in", file(name + ".csr"), "-CA", file(authority + ".pem"), "-CAkey",
              file(authority + ".key"), "-CAcreateserial", "-days", days, "-extfile",

@@ -1,4 +1,6 @@
 // Listeners that speak TLS.
+#include <future>
+
 #include "tests/e2e/tls_fixture.hpp"
 
 namespace pawl::e2e {
@@ -104,6 +106,63 @@ TEST_F(TlsListener, ACallerIsWhoItsCertificateSays) {
   EXPECT_EQ(upstream.requests().size(), 2U);
   EXPECT_THAT(with("nameless").out, ::testing::EndsWith(" 401"));
   EXPECT_THAT(curl(gateway).out, ::testing::EndsWith(" 401")) << "no certificate, no caller";
+}
+
+// A body that the service did not read would be taken for the other tenant's next request.
+TEST_F(TlsListener, TwoCertificatesWithOneSubjectAreTwoSenders) {
+  for (const char* name : {"acme", "bank"}) {
+    make_certificate(name, "ca",
+                     std::string("extendedKeyUsage=clientAuth\nsubjectAltName=URI:urn:") + name,
+                     "2", "/O=Same Ltd");
+  }
+  ServeProcess& gateway = start({"", "threads = 1\n",
+                                 tls() + "[caller]\nfrom = \"mtls\"\nclient_ca_file = \"" +
+                                     file("ca.pem") + "\"\ncertificate_name = \"uri\"\n"});
+  for (const char* name : {"acme", "bank"}) {
+    const std::string from = file(name);
+    EXPECT_THAT(curl(gateway, {"--cert", from + ".pem", "--key", from + ".key"}).out,
+                ::testing::EndsWith(" 201"));
+  }
+  const std::vector<ReceivedRequest> seen = upstream.requests();
+  ASSERT_EQ(seen.size(), 2U);
+  EXPECT_NE(seen[0].connection, seen[1].connection);
+}
+
+TEST_F(TlsListener, AConnectionEndsWhereItsAuthorityIsTrustedNoMore) {
+  make_authority("other");
+  make_certificate("acme", "ca", "extendedKeyUsage=clientAuth");
+  const auto trusting = [&](const std::string& name) {
+    return Settings{"", "", tls() + "client_ca_file = \"" + file(name + ".pem") + "\"\n"};
+  };
+  ServeProcess& gateway = start(trusting("ca"));
+  const auto gate = std::make_shared<Gate>();
+  upstream.behave(Behaviour::answer(201).after(gate));
+  const std::string url = "https://localhost:" + std::to_string(gateway.port()) + "/payments";
+  // Twice, on one connection if it can be had.
+  auto twice = std::async(std::launch::async, [&] {
+    return curl(gateway,
+                {"--cert", file("acme.pem"), "--key", file("acme.key"), "-o", "/dev/null", url});
+  });
+  upstream.wait_for(1);
+  gateway.rewrite_config(config_of(trusting("other")));
+  gateway.ask_to_reload();
+  ASSERT_TRUE(gateway.wait_for_text(taken_over));
+  gate->release();
+  const testing::Finished done = twice.get();
+  EXPECT_THAT(done.out, HasSubstr(" 201")) << "what was under way has its answer";
+  EXPECT_NE(done.exit_code, 0) << "and the next has none: " << done.out;
+  EXPECT_EQ(upstream.requests().size(), 1U);
+}
+
+TEST_F(TlsListener, AKeyWithAPassphraseIsRefusedAndAsksNobody) {
+  ServeProcess& gateway = start({"", "", tls()});
+  std::filesystem::copy_file(file("server.pem"), file("locked.pem"));
+  openssl({"ec", "-in", file("server.key"), "-aes256", "-passout", "pass:secret", "-out",
+           file("locked.key")});
+  gateway.rewrite_config(config_of({"", "", tls("tls", "locked")}));
+  gateway.ask_to_reload();
+  ASSERT_TRUE(gateway.wait_for_text("locked.key: it has a passphrase")) << gateway.err();
+  EXPECT_THAT(curl(gateway).out, ::testing::EndsWith(" 201")) << "with the one before";
 }
 
 TEST_F(TlsListener, AnUpstreamIsVerifiedByItsAuthorityAndShownOurCertificate) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,7 @@ enum class OnRefusal { release, hold };
 enum class RetentionFrom { completed, created };
 enum class WhenExpired { remove, tombstone };
 enum class Mode { sync, async, observe };
+enum class ForwardKey { same, derived };
 
 // The part of a policy that is stored with an attempt: it was accepted under these rules, and it is
 // settled, swept and reaped under them whatever the configuration says by then.
@@ -42,6 +44,12 @@ struct StoredPolicy {
   // Where no caller was chosen: a digest of the credentials that made the record. No other
   // credentials get its answer (design section 6). Empty where a caller was chosen.
   std::string credentials = {};
+  // Under which key the provider is sent it, for as long as the record lives: under another one it
+  // has never seen it. Empty: a gateway does not send it, or the record is of an earlier version.
+  std::optional<ForwardKey> sent_key = {};
+  // The source that can say what became of it, with the key that this one is asked by
+  // (config::asked_as). Empty: none was named, or the record is of an earlier version.
+  std::string source = {};
 
   friend bool operator==(const StoredPolicy&, const StoredPolicy&) = default;
 };
@@ -114,6 +122,11 @@ template <>
 struct Names<Mode> {
   static constexpr NameTable<Mode, 3> table{
       {{Mode::sync, "sync"}, {Mode::async, "async"}, {Mode::observe, "observe"}}};
+};
+template <>
+struct Names<ForwardKey> {
+  static constexpr NameTable<ForwardKey, 2> table{
+      {{ForwardKey::same, "same"}, {ForwardKey::derived, "derived"}}};
 };
 template <>
 struct Names<KeySyntax> {

@@ -91,6 +91,11 @@ void append_forwarded(std::string& out, const RequestHead& head, const ForwardOp
   if (!value.empty()) append_field(out, "Forwarded", value);
 }
 
+// Not the name itself, but one that some servers take for it.
+bool is_twin(std::string_view name, std::string_view of) {
+  return !of.empty() && may_be_taken_for(name, of) && !same_word(name, of);
+}
+
 }  // namespace
 
 bool is_hop_by_hop(std::string_view name, const std::vector<std::string>& connection) {
@@ -138,6 +143,7 @@ void append_request(std::string& out, const RequestHead& head, const ForwardOpti
     if (!options.names_key && same_word(field.name, "Idempotency-Key")) continue;
     if (is_override(field.name)) continue;
     if (!options.forbidden.empty() && may_be_taken_for(field.name, options.forbidden)) continue;
+    if (is_twin(field.name, options.only_as_spelled)) continue;
     if (same_word(field.name, "X-Forwarded-Proto")) has_proto = true;
     if (bounded_hops && same_word(field.name, "Max-Forwards")) {
       const std::optional<std::uint64_t> hops = read_decimal(field.value);

@@ -24,6 +24,8 @@ struct ForwardOptions {
   std::string_view scheme = "http";  // that the client came by
   // A field that this client may not send, under any name that some take for it; empty: none.
   std::string_view forbidden = {};
+  // A field that is forwarded under this name alone, and under none that some take for it.
+  std::string_view only_as_spelled = {};
   bool names_key = true;           // false: the Idempotency-Key is given in `extra`
   const Headers* extra = nullptr;  // added at the end
 };

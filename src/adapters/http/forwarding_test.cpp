@@ -140,6 +140,16 @@ TEST(Forwarding, DropsWhatThisClientMayNotSay) {
   EXPECT_THAT(out, HasSubstr("X-Tenants: three\r\n"));
 }
 
+TEST(Forwarding, DropsTheOtherSpellingsOfWhatNamesTheCaller) {
+  const std::string fields = "x-tenant: one\r\nX_Tenant: two\r\nX-Tenants: three\r\n";
+  ForwardOptions options = as_us();
+  options.only_as_spelled = "X-Tenant";
+  const std::string out = forwarded(with_fields(fields), options);
+  EXPECT_THAT(out, HasSubstr("x-tenant: one\r\n"));
+  EXPECT_THAT(out, Not(HasSubstr("two")));
+  EXPECT_THAT(out, HasSubstr("X-Tenants: three\r\n"));
+}
+
 TEST(Forwarding, GivesADerivedKeyInPlaceOfTheClients) {
   const Headers extra{{"Idempotency-Key", "derived"}};
   ForwardOptions options = as_us();

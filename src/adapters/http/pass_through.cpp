@@ -73,6 +73,7 @@ std::string request_head(const ClientRequest& request, const PassOptions& option
   forward.client = request.hop;
   forward.default_host = default_host;
   forward.forbidden = options.forbidden;
+  forward.only_as_spelled = options.only_as_spelled;
   forward.scheme = request.scheme();
   append_request(out, request.head, forward);
   if (!options.request_id.empty()) append_field(out, "Pawl-Request-Id", options.request_id);

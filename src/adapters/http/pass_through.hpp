@@ -26,7 +26,8 @@ struct PassOptions {
   std::string_view pseudonym;
   std::string_view request_id;  // told to the upstream; empty: none
   std::string_view sender;      // as CallOptions::sender
-  std::string_view forbidden;   // as ForwardOptions::forbidden
+  std::string_view forbidden;   // as in ForwardOptions, both
+  std::string_view only_as_spelled;
   PassWatch* watch = nullptr;
 };
 

@@ -80,6 +80,12 @@ void SessionGroup::set_limits(SessionLimits limits) {
   limits_ = std::make_shared<const SessionLimits>(limits);
 }
 
+void SessionGroup::set_tls(std::shared_ptr<ServerTls> tls) {
+  tls_ = std::move(tls);
+  const std::string clients = tls_ ? tls_->clients() : std::string();
+  for (Session* const session : sessions_) session->let_in_by(clients);
+}
+
 void SessionGroup::drain() {
   state_.draining = true;
   for (Session* const session : sessions_) session->stop_if_idle();

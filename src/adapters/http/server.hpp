@@ -49,8 +49,9 @@ class SessionGroup {
 
   // Of connections that start from here on.
   void set_limits(SessionLimits limits);
-  // Null: they speak no TLS.
-  void set_tls(std::shared_ptr<ServerTls> tls) { tls_ = std::move(tls); }
+  // Null: they speak no TLS. Where it lets in other clients than the one before, connections that
+  // are open end with the request that they are at.
+  void set_tls(std::shared_ptr<ServerTls> tls);
   // Of requests that come from here on, and of connections that start.
   void set_trusted_proxies(Networks networks) { state_.trusted_proxies = std::move(networks); }
 

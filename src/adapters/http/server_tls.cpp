@@ -1,7 +1,13 @@
 #include "src/adapters/http/server_tls.hpp"
 
+#include <ctime>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string_view>
+
+#include "pawl/types/check.hpp"
+#include "src/core/sha256.hpp"
 
 namespace pawl::http {
 namespace {
@@ -54,6 +60,31 @@ std::string first_name(const GENERAL_NAMES* names, int kind) {
   return {};
 }
 
+std::string digest_of(const X509* certificate) {
+  Digest digest;
+  unsigned int length = 0;
+  PAWL_CHECK(X509_digest(certificate, EVP_sha256(), digest.data(), &length) == 1);
+  return hex(digest);
+}
+
+std::chrono::system_clock::time_point end_of(const X509* certificate) {
+  std::tm parts{};
+  if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &parts) != 1) return {};
+  return std::chrono::system_clock::from_time_t(::timegm(&parts));
+}
+
+// No one sits there to be asked: without this OpenSSL asks on the terminal, and waits.
+int no_passphrase(char*, int, int, void* asked) {
+  if (asked != nullptr) *static_cast<bool*>(asked) = true;
+  return 0;
+}
+
+std::string whom_it_takes(const ServerTlsFiles& files) {
+  std::ifstream file(files.client_ca_file, std::ios::binary);
+  const std::string authorities((std::istreambuf_iterator<char>(file)), {});
+  return hex(sha256(authorities)) + (files.client_must_have_one ? " required" : "");
+}
+
 }  // namespace
 
 ServerTls::ServerTls() : context_(net::ssl::context::tls_server) {
@@ -63,6 +94,7 @@ ServerTls::ServerTls() : context_(net::ssl::context::tls_server) {
       native, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_NO_COMPRESSION);
   SSL_CTX_set_max_early_data(native, 0);
   SSL_CTX_set_alpn_select_cb(native, choose_protocol, nullptr);
+  SSL_CTX_set_default_passwd_cb(native, no_passphrase);
 }
 
 Expected<std::shared_ptr<ServerTls>, std::string> ServerTls::read(const ServerTlsFiles& files) {
@@ -75,6 +107,22 @@ Expected<std::shared_ptr<ServerTls>, std::string> ServerTls::read(const ServerTl
 std::string ServerTls::use(const ServerTlsFiles& files) {
   SSL_CTX* const native = context_.native_handle();
   ERR_clear_error();
+  bool asked = false;
+  SSL_CTX_set_default_passwd_cb_userdata(native, &asked);
+  std::string trouble = use_own(files);
+  SSL_CTX_set_default_passwd_cb_userdata(native, nullptr);
+  if (asked) {
+    return files.key_file +
+           ": it has a passphrase, and no one is there to type it: write the key without one, in a "
+           "file that only this user can read";
+  }
+  if (!trouble.empty() || files.client_ca_file.empty()) return trouble;
+  clients_ = whom_it_takes(files);
+  return use_authorities(files);
+}
+
+std::string ServerTls::use_own(const ServerTlsFiles& files) {
+  SSL_CTX* const native = context_.native_handle();
   if (SSL_CTX_use_certificate_chain_file(native, files.certificate_file.c_str()) != 1) {
     return files.certificate_file + ": no certificate can be read from it: " + last_error();
   }
@@ -84,7 +132,11 @@ std::string ServerTls::use(const ServerTlsFiles& files) {
     return files.key_file + ": it is not the key of " + files.certificate_file + ": " +
            last_error();
   }
-  if (files.client_ca_file.empty()) return {};
+  return {};
+}
+
+std::string ServerTls::use_authorities(const ServerTlsFiles& files) {
+  SSL_CTX* const native = context_.native_handle();
   const char* const authorities = files.client_ca_file.c_str();
   STACK_OF(X509_NAME)* const names = SSL_load_client_CA_file(authorities);
   if (names == nullptr || SSL_CTX_load_verify_file(native, authorities) != 1) {
@@ -101,11 +153,17 @@ std::string ServerTls::use(const ServerTlsFiles& files) {
   return {};
 }
 
+bool is_over(const ClientCertificate& certificate, std::chrono::system_clock::time_point now) {
+  return now > certificate.not_after;
+}
+
 std::optional<ClientCertificate> client_certificate(SSL* connection) {
   const std::unique_ptr<X509, Freed> certificate(SSL_get1_peer_certificate(connection));
   if (!certificate || SSL_get_verify_result(connection) != X509_V_OK) return std::nullopt;
   ClientCertificate found;
+  found.sha256 = digest_of(certificate.get());
   found.subject = subject_of(certificate.get());
+  found.not_after = end_of(certificate.get());
   const std::unique_ptr<GENERAL_NAMES, Freed> names(static_cast<GENERAL_NAMES*>(
       X509_get_ext_d2i(certificate.get(), NID_subject_alt_name, nullptr, nullptr)));
   if (!names) return found;

@@ -167,13 +167,24 @@ Duration Session::at_most(Duration usual) const {
   return over_ ? std::min(usual, turned_away_within) : usual;
 }
 
+void Session::let_in_by(const std::string& clients) {
+  if (!rules_.tls || rules_.tls->clients() == clients) return;
+  retired_ = true;
+  stop_if_idle();
+}
+
+bool Session::is_let_in() const {
+  if (retired_) return false;
+  return !client_.certificate || !is_over(*client_.certificate, std::chrono::system_clock::now());
+}
+
 Task<void> Session::run() {
   // Not `if (!co_await serve_one()) break;`: GCC 12 makes an illegal instruction of that.
   bool goes_on = true;
   if (rules_.proxy_protocol) goes_on = co_await learn_address();
   if (goes_on) goes_on = take_place();
   if (goes_on && rules_.tls) goes_on = co_await start_tls();
-  while (goes_on && !state_.draining) {
+  while (goes_on && !state_.draining && is_let_in()) {
     goes_on = co_await serve_one();
   }
   stream_.close();
@@ -279,6 +290,7 @@ Task<bool> Session::serve_one() {
     if (io != Io::ok) co_return false;  // gone, or silent for too long: nobody to tell
   }
   idle_ = false;
+  if (!is_let_in()) co_return false;  // nothing of it was read
   if (stream_.arrived().front() == tls_handshake && !rules_.tls) {
     handler_.failed("a TLS hello came to a port that speaks plain HTTP, from " + client_.address);
     co_return false;
@@ -311,7 +323,8 @@ Task<bool> Session::serve_one() {
   // What follows takes as long as it takes: reading and writing have deadlines of their own.
   stream_.expires_never();
   const RequestOrigin origin = origin_of(*head);
-  ClientRequest request(stream_, limits_, std::move(*head), client_, origin, state_.draining);
+  ClientRequest request(stream_, limits_, std::move(*head), client_, origin, state_.draining,
+                        retired_);
   co_await answer(request);
   if (!request.failed() && !request.may_go_on()) {
     co_await linger(request.body_done() ? Unread::nothing : Unread::body);

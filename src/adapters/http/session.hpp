@@ -53,7 +53,8 @@ struct RequestOrigin {
 class ClientRequest {
  public:
   ClientRequest(Stream& stream, const SessionLimits& limits, RequestHead parsed,
-                const ClientIdentity& sender, const RequestOrigin& origin, const bool& draining)
+                const ClientIdentity& sender, const RequestOrigin& origin, const bool& draining,
+                const bool& retired)
       : head(std::move(parsed)),
         client(origin.client),
         hop(origin.hop),
@@ -62,6 +63,7 @@ class ClientRequest {
         stream_(stream),
         limits_(limits),
         draining_(draining),
+        retired_(retired),
         body_(stream, head.framing, head.length) {}
 
   const RequestHead head;
@@ -87,8 +89,11 @@ class ClientRequest {
   // The same with a body that is not in the answer.
   Task<void> answer_from(const Response& response, const Spool& body);
   void close_after() { keep_alive_ = false; }
-  // A drain that began after the request came ends its connection too, and the client is told.
-  [[nodiscard]] bool will_close() const { return !keep_alive_ || !head.keep_alive || draining_; }
+  // A drain that began after the request came ends its connection too, and the client is told. So
+  // does another rule about who is let in.
+  [[nodiscard]] bool will_close() const {
+    return !keep_alive_ || !head.keep_alive || draining_ || retired_;
+  }
 
   Stream& stream() { return stream_; }
   [[nodiscard]] std::string_view scheme() const { return stream_.is_tls() ? "https" : "http"; }
@@ -106,6 +111,7 @@ class ClientRequest {
   Stream& stream_;
   const SessionLimits& limits_;
   const bool& draining_;
+  const bool& retired_;
   BodyReader body_;
   Duration body_time_left_ = limits_.body_timeout;
   std::size_t body_bytes_in_time_ = 0;
@@ -142,6 +148,9 @@ class Session {
   Task<void> run();
   // Ends it if it waits for its next request.
   void stop_if_idle();
+  // From now on connections are let in by this rule (ServerTls::clients). One that was let in by
+  // another serves no further request.
+  void let_in_by(const std::string& clients);
   // Ends it whatever it is at; `run` returns soon after.
   void stop() { stream_.close(); }
 
@@ -152,6 +161,8 @@ class Session {
   Task<bool> start_tls();
   Task<bool> serve_one();
   Task<void> answer(ClientRequest& request);
+  // Was it let in by a rule, and with a certificate, that still hold?
+  [[nodiscard]] bool is_let_in() const;
   Task<void> refuse(const Refusal& refusal);
   Task<void> refuse_with(Response response);
   // What the client may still be sending.
@@ -176,6 +187,7 @@ class Session {
   std::optional<RefusalSlot> refusal_;
   bool names_clients_ = true;  // false: behind its PROXY header may be any client
   bool idle_ = false;
+  bool retired_ = false;
 };
 
 }  // namespace pawl::http

@@ -21,6 +21,9 @@ class TlsContext {
     context_.set_verify_mode(boost::asio::ssl::verify_peer);
     SSL_CTX_set_min_proto_version(context_.native_handle(), TLS1_2_VERSION);
     if (files.certificate_file.empty()) return;
+    // No one sits there to be asked for a passphrase: OpenSSL would ask on the terminal, and wait.
+    context_.set_password_callback(
+        [](std::size_t, boost::asio::ssl::context::password_purpose) { return std::string(); });
     context_.use_certificate_chain_file(files.certificate_file);
     context_.use_private_key_file(files.key_file, boost::asio::ssl::context::pem);
   }

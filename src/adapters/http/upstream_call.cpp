@@ -58,7 +58,7 @@ BodyTrouble too_large(std::uint64_t bytes_max) {
 }  // namespace
 
 Task<Outcome> UpstreamCall::send(const Record& attempt, SendGate& gate, BootTime deadline) {
-  for (;;) {
+  for (std::size_t dead = 0;;) {
     std::unique_ptr<Stream> stream = pool_.reuse(options_.idle_max, options_.sender);
     const bool fresh = !stream;
     if (fresh) {
@@ -79,8 +79,11 @@ Task<Outcome> UpstreamCall::send(const Record& attempt, SendGate& gate, BootTime
       stream->expires_at(deadline);
       co_return co_await exchange(std::move(stream), attempt);
     }
-    if (fresh)
+    if (!fresh) continue;
+    pool_.note(*stream, /*answered=*/false);
+    if (++dead >= pool_.places()) {
       co_return NotSent{"the upstream sent data or closed the connection before the request"};
+    }
   }
 }
 
@@ -91,7 +94,10 @@ Task<Outcome> UpstreamCall::exchange(std::unique_ptr<Stream> stream, const Recor
   if (!writer_.body().empty()) stream->carried_for = options_.sender;
   const Stream::Sent sent = co_await stream->write(parts);
   // A first write that the kernel took nothing of cannot have reached anybody.
-  if (sent.io != Io::ok && sent.bytes == 0) co_return NotSent{"the connection had gone"};
+  if (sent.io != Io::ok && sent.bytes == 0) {
+    pool_.note(*stream, /*answered=*/false);
+    co_return NotSent{"the connection had gone"};
+  }
   // An upstream may answer and close before it has read all: then the answer counts.
   std::string bytes;
   const Expected<ResponseHead, NoAnswer> answer =

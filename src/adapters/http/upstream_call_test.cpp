@@ -60,8 +60,15 @@ class UpstreamCallTest : public ::testing::Test {
   }
 
   // The next connection, from the upstream's side.
-  Wire& accept() {
-    return accepted_.emplace_back(::accept(listening_.descriptor, nullptr, nullptr));
+  Wire& accept() { return accept_at(listening_.descriptor); }
+  Wire& accept_at(int listening) {
+    return accepted_.emplace_back(::accept(listening, nullptr, nullptr));
+  }
+  // Two places of one API, ours the second.
+  UpstreamPool pool_with_before(std::uint16_t first) {
+    const std::vector<UpstreamAddress> places{{"127.0.0.1", first, false},
+                                              {"127.0.0.1", listening_.port, false}};
+    return UpstreamPool(places, deadlines_);
   }
   // Answers one request on it.
   void serve(Wire& wire) {
@@ -175,6 +182,29 @@ TEST_F(UpstreamCallTest, SendsNothingToAServerThatSpeaksFirst) {
   Moment moment([&](int) { accept().send(too_slow); });
   const Outcome outcome = send(moment);
   EXPECT_TRUE(std::holds_alternative<NotSent>(outcome));
+}
+
+// It accepts, and speaks before it was asked: nothing was sent, so another may be asked. Three
+// times in a row, and it is left out, though each time it could be connected to.
+TEST_F(UpstreamCallTest, GoesToTheNextAddressWhereAFreshConnectionIsDead) {
+  const Listening dead = pawl::testing::listen_on_loopback(0, 16);
+  Wire dead_listener(dead.descriptor);
+  UpstreamPool two = pool_with_before(dead.port);
+  CallOptions options;
+  options.idle_max = Duration{0};  // a fresh connection each time
+  for (int i = 0; i < 5; ++i) {
+    Moment moment([&](int call) {
+      if (i < 3 && call == 1) {
+        accept_at(dead.descriptor).send(too_slow);
+      } else {
+        serve(accept());
+      }
+    });
+    Payment payment;
+    UpstreamCall call(two, payment, options);
+    expect_paid(send(call, moment));
+    EXPECT_EQ(moment.calls, i < 3 ? 2 : 1) << i;
+  }
 }
 
 TEST_F(UpstreamCallTest, ChargesAnAnswerForWhatIsNotPaidYet) {

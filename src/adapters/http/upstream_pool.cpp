@@ -141,7 +141,7 @@ Task<Expected<std::unique_ptr<Stream>, std::string>> UpstreamPool::connect(BootT
     const auto share = (deadline - now) / static_cast<Duration::rep>(places.size() - i);
     Target& target = targets_[places[i]];
     auto connected = co_await connect_to(target, now + share);
-    note(target, connected.has_value());
+    if (!connected) note(target, false);  // one that connects has not answered yet
     if (connected) {
       (*connected)->target = places[i];
       co_return std::move(*connected);

@@ -37,7 +37,11 @@ class UpstreamPool {
   // that has carried no body but this sender's. Nothing: open a fresh one.
   std::unique_ptr<Stream> reuse(Duration idle_max, std::string_view sender = {});
 
-  // What came of a request on a connection: no answer counts against its address.
+  // How many addresses there are to try.
+  [[nodiscard]] std::size_t places() const { return targets_.size(); }
+
+  // What came of a request on a connection: no answer counts against its address, and only an
+  // answer makes up for it. That it connects says little: what accepts may fail all the same.
   void note(const Stream& stream, bool answered);
 
   // A fresh connection to the first address that can be had, or why there is none. Nothing has been
