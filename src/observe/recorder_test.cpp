@@ -88,6 +88,7 @@ class CountingMetrics final : public GatewayMetrics {
   }
   void observation_dropped() override { ++dropped; }
   void refused(std::string_view) override {}
+  void connection_refused(std::string_view) override {}
   void reconciled(std::string_view) override {}
   void disproved_too_late() override {}
   void webhook(std::string_view) override {}
