@@ -19,6 +19,9 @@ std::string shown(const Config& config) { return show(config, Secrets::shown); }
 // Every setting is something else than its default, and written exactly as it is shown. What comes
 // back from reading and showing it has therefore been through the Config.
 constexpr const char* everything = R"(listen = "0.0.0.0:80"
+listen_mode = "0660"
+proxy_protocol = true
+trusted_proxies = ["10.0.0.0/8", "unix:"]
 upstream = "https://api:8443"
 hosts = ["eu.example", "us.example"]
 store = "postgres://pawl:secret@db/pawl"
@@ -38,6 +41,7 @@ log_level = "warning"
 
 [admin]
 listen = "[::1]:9"
+listen_mode = "0600"
 token_file = "/t \"quoted\" \u007F"
 
 [admin.tls]

@@ -197,14 +197,21 @@ class FrontProxies : public TlsTest {
     start_proxy(heading, language, gateway.port(), upstream.port());  // which is healthy
     RawClient one = client();
     ASSERT_EQ(ask(one, get_of("/a")).status, 200) << proxy_->said();
-    const HttpAnswer answer = ask(one, to_bytes(payment));
-    EXPECT_GE(answer.status, 500) << answer.head;
+    EXPECT_FALSE(succeeds(one, payment));
     EXPECT_EQ(gateway.posts(), 1);
     RawClient another = client();
     Post without_key = payment;
     without_key.key = "";
-    EXPECT_GE(ask(another, to_bytes(without_key)).status, 500);
+    EXPECT_FALSE(succeeds(another, without_key));
     EXPECT_EQ(gateway.posts(), 2);
+  }
+  // An error, or the end of the connection: HAProxy says no more where it had been used before.
+  static bool succeeds(RawClient& client, const Post& post) {
+    try {
+      return ask(client, to_bytes(post)).status < 500;
+    } catch (const testing::WireError&) {
+      return false;
+    }
   }
 
   std::uint16_t port_ = 0;

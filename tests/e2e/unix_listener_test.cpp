@@ -95,7 +95,7 @@ TEST_F(UnixListener, IsAlsoForOperators) {
   const ServeProcess& gateway = start(settings);
   EXPECT_THAT(gateway.out(), HasSubstr("admin on unix:" + path() + "\n"));
   RawClient operator_(Wire::connect_to_socket(path()));
-  operator_.send("GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n");
+  operator_.send("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
   EXPECT_EQ(operator_.read_answer().status, 200);
 }
 

@@ -160,8 +160,8 @@ Task<void> Listener::accept_one() {
 
 void Listener::close() {
   boost::system::error_code ignored;
-  file_.reset();  // first: a client that finds the file finds a listener
   acceptor_.close(ignored);
+  file_.reset();  // which no process listens on any more
 }
 
 }  // namespace pawl::http

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 namespace pawl::http {
 namespace {
@@ -20,8 +21,8 @@ class Descriptor {
   ~Descriptor() {
     if (number_ >= 0) ::close(number_);
   }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
   [[nodiscard]] int number() const { return number_; }
 
  private:
@@ -52,15 +53,21 @@ bool is_abandoned(const sockaddr_un& address) {
   return connected != 0 && errno == ECONNREFUSED;
 }
 
+// So that nothing is between the question whether a file is abandoned and what is done about it.
+Descriptor locked_folder_of(const std::string& path) {
+  const std::string folder = path.substr(0, std::max<std::size_t>(path.rfind('/'), 1));
+  Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened.number() >= 0 && ::flock(opened.number(), LOCK_EX) != 0) return Descriptor(-1);
+  return opened;
+}
+
 }  // namespace
 
 Expected<SocketFile, std::string> SocketFile::listen(int descriptor, std::string path,
                                                      mode_t mode) {
   const sockaddr_un address = address_of(path);
-  // Nothing is between the question whether a file is abandoned and the socket that replaces it.
-  const std::string folder = path.substr(0, std::max<std::size_t>(path.rfind('/'), 1));
-  const Descriptor lock(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (lock.number() < 0 || ::flock(lock.number(), LOCK_EX) != 0) return failed_by_errno(path);
+  const Descriptor lock = locked_folder_of(path);
+  if (lock.number() < 0) return failed_by_errno(path);
   struct stat file {};
   if (::lstat(path.c_str(), &file) == 0) {
     if (!S_ISSOCK(file.st_mode)) return failed(path, "there is a file that is not a socket");
@@ -81,10 +88,15 @@ Expected<SocketFile, std::string> SocketFile::listen(int descriptor, std::string
   return made;
 }
 
+// An inode is used again at once, so it does not say whose file that is; that no process listens
+// says that it is of no use to any. The listener is closed by now.
 SocketFile::~SocketFile() {
+  if (path_.empty()) return;
+  const Descriptor lock = locked_folder_of(path_);
   struct stat file {};
-  if (path_.empty() || ::lstat(path_.c_str(), &file) != 0) return;
-  if (file.st_dev == device_ && file.st_ino == inode_) ::unlink(path_.c_str());
+  if (lock.number() < 0 || ::lstat(path_.c_str(), &file) != 0) return;
+  const bool may_be_ours = file.st_dev == device_ && file.st_ino == inode_;
+  if (may_be_ours && is_abandoned(address_of(path_))) ::unlink(path_.c_str());
 }
 
 }  // namespace pawl::http

@@ -40,9 +40,9 @@ TEST_F(SocketFiles, HasThePermissionsAskedForAndGoesAtTheEnd) {
       const auto made = listen(descriptor, wanted);
       ASSERT_TRUE(made) << made.error();
       EXPECT_EQ(mode(), wanted);
+      ::close(descriptor);
     }
     EXPECT_FALSE(std::filesystem::exists(path()));
-    ::close(descriptor);
   }
 }
 
@@ -72,9 +72,9 @@ TEST_F(SocketFiles, ThatIsAbandonedIsReplaced) {
       const SocketFile late = std::move(*left);  // it ends late, and the file is another's
     }
     EXPECT_TRUE(std::filesystem::exists(path()));
+    ::close(next);
   }
   EXPECT_FALSE(std::filesystem::exists(path()));
-  ::close(next);
 }
 
 TEST_F(SocketFiles, NeverReplacesWhatIsNoSocket) {
