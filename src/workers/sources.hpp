@@ -17,8 +17,8 @@ struct SourceSettings {
   std::string name_in_case;  // with the key it is asked by: "bank", "bank by derived key"
   Duration timeout = std::chrono::seconds(10);
   reconcile::Patience patience;
-  std::optional<ForwardKey> asked_by = {};  // none: by neither, or by both
   Source* source = nullptr;                 // none: it is not asked, its webhook tells
+  std::optional<ForwardKey> asked_by = {};  // none: by neither, or by both
 };
 
 // Kept by whatever asks it: a directory may have others by the time it answers.
