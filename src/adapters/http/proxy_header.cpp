@@ -49,7 +49,8 @@ Result read_line(std::string_view line, std::size_t bytes) {
     }
   }
   const std::string_view from = take_word(line);
-  if (!is_plain_port(from) || !is_plain_port(line)) return malformed("a port is not a number up to 65535");
+  if (!is_plain_port(from) || !is_plain_port(line))
+    return malformed("a port is not a number up to 65535");
   return std::optional(ProxyHeader{bytes, ends.front()});
 }
 
