@@ -65,8 +65,6 @@ Record taken_over(const Record& record, const Request& request, const Policy& po
   next.policy = policy;
   next.policy.fingerprint = record.policy.fingerprint;  // the rules that made the stored hash
   next.policy.credentials = is_let_go(record) ? request.credentials : record.policy.credentials;
-  // An earlier attempt may have been carried out under that one: its provider knows no other.
-  if (record.policy.sent_key) next.policy.sent_key = record.policy.sent_key;
   // Half done under the rule that it is resumed: under another one it would be begun again.
   const bool resumes = record.policy.on_lease_expiry == OnLeaseExpiry::resume;
   if (resumes && !record.recovery_point.empty()) {
@@ -74,6 +72,8 @@ Record taken_over(const Record& record, const Request& request, const Policy& po
   }
   const Instant expired_then = record.expires_at >= never ? attempt.now : record.expires_at;
   next.expires_at = std::max(expired_then, attempt.now + policy.retention);
+  // An earlier attempt may have been carried out under that one: its provider knows no other.
+  if (record.policy.sent_key) next.policy.sent_key = record.policy.sent_key;
   // Calls were made of the request as it is kept, and are made again of the same bytes: those of a
   // retry mean the same but may be others.
   const bool begun = record.request && !record.recovery_point.empty();

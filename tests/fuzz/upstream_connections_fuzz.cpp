@@ -223,7 +223,7 @@ class World final : public Handler {
     response.status = 502;
     co_await request.answer(response);
   }
-  Response refused(const Refusal& /*refusal*/) override {
+  Response refused(const Refusal& /*refusal*/, std::string_view /*client*/) override {
     Response response;
     response.status = 400;
     return response;
@@ -276,7 +276,7 @@ class World final : public Handler {
     while (near.remote_endpoint(gone) != far.local_endpoint()) near = acceptor.accept();
     SessionRules rules{std::make_shared<const SessionLimits>(limits_), nullptr};
     Session session(Socket(std::move(near)), "127.0.0.1", deadlines_, *this, std::move(rules),
-                    draining_);
+                    state_);
     net::write(far, net::buffer(turn().request));
     far.shutdown(tcp::socket::shutdown_send);
     co_await session.run();
@@ -376,7 +376,7 @@ class World final : public Handler {
   SteadyClock clock_;
   Deadlines deadlines_{clock_};
   SessionLimits limits_;
-  const bool draining_ = false;
+  const SessionState state_;
   tcp::acceptor acceptor_;
   std::vector<std::shared_ptr<tcp::socket>> sockets_;
   std::shared_ptr<tcp::socket> last_;  // where something was answered
