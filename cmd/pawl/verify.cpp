@@ -212,8 +212,7 @@ void add_run_options(Command& command, VerifyCommand& options) {
 
 void add_verify(Command& app, int& exit_code) {
   auto options = std::make_shared<VerifyCommand>();
-  Command* command =
-      app.add_subcommand("verify", "Test whether an endpoint is safe to retry");
+  Command* command = app.add_subcommand("verify", "Test whether an endpoint is safe to retry");
   command->footer(verify_footer);
   command->add_option("URL", options->target.url, "The endpoint");
   add_request_options(*command, options->target);
