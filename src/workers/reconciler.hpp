@@ -78,6 +78,7 @@ class Reconciler {
     // False: what else was told about it could not be read, or not be recorded. Then it is not
     // found not executed, whatever the source says.
     bool may_release = true;
+    bool contradicted = false;  // an answer is kept that nothing proves or disproves
   };
   enum class Settled {
     by_us,

@@ -38,6 +38,7 @@ Task<bool> Reconciler::settle_by_late_answer(Inquiry& inquiry) {
   // what a caller of the key API says under one is no proof that it happened, nor that it did not.
   if (kind_of(record.scope) == ScopeKind::key_api && answers[*best].fence != record.fence) {
     inquiry.may_release = false;
+    inquiry.contradicted = true;
     co_return false;
   }
   const Finding finding = FoundCompleted{answers[*best].response};
@@ -63,7 +64,8 @@ Task<void> Reconciler::go_on(const Inquiry& inquiry) {
   if (inquiry.source == nullptr || inquiry.hopeless) step.what = reconcile::Step::What::give_up;
   using What = reconcile::Step::What;
   if (step.what == What::release && !inquiry.may_release) {
-    step.what = What::again;
+    // What cannot be read now may be read later; two that contradict each other need an operator.
+    step.what = inquiry.contradicted ? What::give_up : What::again;
     step.next_at = now() + patience.backoff;
   }
   if (step.what == What::release) {
@@ -86,6 +88,7 @@ Task<void> Reconciler::go_on(const Inquiry& inquiry) {
   change.next_at = dead ? now() + poll_dead_every : step.next_at;
   std::string detail = inquiry.heard;
   if (dead) {
+    if (inquiry.contradicted) detail += "; an answer was brought under an earlier fence";
     ++counts_.dead;
     ports_.metrics.reconciled("dead");
     detail += "; retries exhausted: resolve it by hand (pawl keys resolve)";

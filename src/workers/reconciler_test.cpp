@@ -165,6 +165,8 @@ TEST_F(ReconcilerTest, AnAnswerUnderAnEarlierFenceOfTheKeyApiNeitherCompletesNor
     pass_window();
   }
   EXPECT_FALSE(source.asked.empty());
+  EXPECT_EQ(the_case().state, CaseState::dead) << "an operator has to decide";
+  EXPECT_THAT(last_note(), HasSubstr("an answer was brought under an earlier fence"));
 }
 
 TEST_F(ReconcilerTest, AnEventSettlesItAndNobodyIsAsked) {
