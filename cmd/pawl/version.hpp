@@ -1,4 +1,4 @@
-// What was built, from which commit: for `pawl --version`, and for whoever reads a report.
+// What was built, from which commit: for `pawl --version` and for bug reports.
 #pragma once
 
 #include <string>

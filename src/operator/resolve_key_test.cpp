@@ -43,7 +43,7 @@ std::string refusal(OperatorWorld& world, const ResolveOrder& order) {
   return resolved ? "" : resolved.error().sentence;
 }
 
-// Its lease ended long ago: nobody sends it any more.
+// Its lease ended long ago: no owner sends it any more.
 Record put_unknown(OperatorWorld& world) {
   const Record record = world.put(Status::unknown);
   world.clock.advance(std::chrono::hours(1));
